@@ -1,0 +1,27 @@
+lib_libcore_a_SOURCES += \
+  lib/minimind/backend.h \
+  lib/minimind/ops.h
+
+# lib/backend/cpu/simd holds each kernel once; it is compiled for every instruction set, whose vector
+# type stands in simd/v16.h, and the tables simd/kernels.c are chosen from at run time.
+simd_sources =
+
+if KERNELS_AVX2
+noinst_LIBRARIES += lib/libcpu_avx2.a
+core_libraries += lib/libcpu_avx2.a
+lib_libcpu_avx2_a_SOURCES = $(simd_sources)
+lib_libcpu_avx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma -DMM_ISA=avx2 -DMM_ISA_AVX2
+endif
+if KERNELS_AVX512
+noinst_LIBRARIES += lib/libcpu_avx512.a
+core_libraries += lib/libcpu_avx512.a
+lib_libcpu_avx512_a_SOURCES = $(simd_sources)
+lib_libcpu_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma \
+  -mprefer-vector-width=512 -DMM_ISA=avx512 -DMM_ISA_AVX512
+endif
+if KERNELS_NEON
+noinst_LIBRARIES += lib/libcpu_neon.a
+core_libraries += lib/libcpu_neon.a
+lib_libcpu_neon_a_SOURCES = $(simd_sources)
+lib_libcpu_neon_a_CFLAGS = $(AM_CFLAGS) -DMM_ISA=neon -DMM_ISA_NEON
+endif

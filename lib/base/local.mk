@@ -1,0 +1,12 @@
+lib_libcore_a_SOURCES += \
+  lib/minimind/error.h \
+  lib/minimind/cli.h \
+  lib/minimind/log.h \
+  lib/minimind/memory.h \
+  lib/minimind/thread.h \
+  lib/minimind/random.h \
+  lib/minimind/elementary.h \
+  lib/minimind/hash.h
+
+lib_libcore_a_SOURCES += \
+  lib/base/error.c

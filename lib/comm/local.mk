@@ -1,0 +1,2 @@
+lib_libcore_a_SOURCES += \
+  lib/minimind/comm.h

@@ -1,0 +1,4 @@
+lib_libcore_a_SOURCES += \
+  lib/minimind/tokens.h \
+  lib/minimind/dataset.h \
+  lib/minimind/batch.h

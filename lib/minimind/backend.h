@@ -1,0 +1,55 @@
+/* backend.h -- where the arithmetic runs.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef MINIMIND_BACKEND_H
+#define MINIMIND_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <minimind/error.h>
+
+struct mm_backend;              /* opaque */
+
+enum { MM_NUMERICS_VERSION = 1 };
+
+/* Open the backend called NAME: "cpu", "cuda" or "auto" (the best in this build that has a
+   device).  N_THREADS for the CPU.  The environment variable MM_CPU = generic, avx2, avx512 or
+   neon forces narrower kernels (same bits).  MM_EUNSUP if this build or processor lacks it,
+   MM_EDEVICE if no device answers.  Close with mm_backend_close.  */
+mm_status mm_backend_open (const char *name, int n_threads, struct mm_backend **be) MM_NODISCARD;
+void mm_backend_close (struct mm_backend *be);  /* accepts NULL */
+
+const char *mm_backend_name (const struct mm_backend *be);      /* "cpu" */
+const char *mm_backend_kernels (const struct mm_backend *be);   /* "avx512" */
+int mm_backend_threads (const struct mm_backend *be);
+
+/* Names of the backends and kernel sets in this build, for --version.  */
+const char *mm_backend_list (void);
+
+/* Memory on the backend's device, 64-byte aligned, zeroed, in huge pages where possible.  */
+mm_status mm_backend_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p) MM_NODISCARD;
+void mm_backend_release (struct mm_backend *be, void *p);       /* accepts NULL */
+
+/* Between host and device memory.  */
+mm_status mm_backend_put (struct mm_backend *be, void *device, const void *host, size_t bytes) MM_NODISCARD;
+mm_status mm_backend_get (struct mm_backend *be, void *host, const void *device, size_t bytes) MM_NODISCARD;
+
+/* Wait until all queued operations are done; MM_EDEVICE if one failed.  */
+mm_status mm_backend_sync (struct mm_backend *be) MM_NODISCARD;
+
+/* Measured float32 FMA peak, FLOP/s, with this backend's threads and widest kernels; takes about
+   0.1 s the first time.  */
+double mm_backend_peak (struct mm_backend *be);
+
+/* Where the time goes: seconds, calls, FLOPs and bytes by operation since the last reset.  */
+struct mm_op_profile
+{
+  const char *name;
+  double seconds, flops, bytes;
+  uint64_t calls;
+};
+size_t mm_backend_profile (struct mm_backend *be, const struct mm_op_profile **ops);
+void mm_backend_profile_reset (struct mm_backend *be);
+
+#endif /* MINIMIND_BACKEND_H */

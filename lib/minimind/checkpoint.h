@@ -1,0 +1,53 @@
+/* checkpoint.h -- step folders: a HuggingFace model folder plus what training needs to go on.
+   SPDX-License-Identifier: Apache-2.0
+
+   OUT/step-00000100/ holds config.json, generation_config.json, model.safetensors (float32), tokenizer files,
+   optimizer.safetensors (m.NAME, v.NAME), trainer.json and MANIFEST ("SHA256  NAME" lines that sha256sum -c
+   reads; "# SIZE NAME" comments).  Nothing of where or how it was computed stands in it.  Written as a hidden
+   folder, synced, renamed; never overwritten.  */
+
+#ifndef MINIMIND_CHECKPOINT_H
+#define MINIMIND_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include <minimind/error.h>
+#include <minimind/model.h>
+#include <minimind/tokenizer.h>
+
+/* All that the next step depends on beside the tensors.  STATE is trainer.json's object.  */
+struct mm_checkpoint
+{
+  uint64_t step;                /* updates done */
+  json_t *state;
+};
+
+/* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
+   and remove all but the KEEP newest valid ones (KEEP 0: all stay).  An existing folder of that step is
+   MM_EEXIST unless it holds the same bytes.  MM_EIO on a full disk: nothing is left, older ones stand.  */
+mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct mm_model *model,
+                              const float *values, const float *m, const float *v,
+                              const struct mm_tokenizer *t, int keep) MM_NODISCARD;
+
+/* Check DIR against its MANIFEST: sizes, hashes, no file missing or extra.  MM_EFORMAT names the first
+   that differs.  */
+mm_status mm_checkpoint_verify (const char *dir) MM_NODISCARD;
+
+/* The newest step folder of run folder OUT that verifies; *DIR is a new string, NULL if there is none.
+   Damaged ones are warned of and passed over.  */
+mm_status mm_checkpoint_newest (const char *out, char **dir) MM_NODISCARD;
+
+/* Read a verified folder back: the model's parameters, M and V (host buffers), trainer.json.  */
+mm_status mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v,
+                              struct mm_checkpoint *c) MM_NODISCARD;
+
+/* One digest of the folder: SHA-256 of its sorted "SHA256  NAME" lines.  */
+mm_status mm_checkpoint_digest (const char *dir, char sha256[65]) MM_NODISCARD;
+
+/* PATH itself if it holds config.json; else (a run folder) its newest valid step folder.  New string.  */
+mm_status mm_model_folder (const char *path, char **dir) MM_NODISCARD;
+
+#endif /* MINIMIND_CHECKPOINT_H */

@@ -1,0 +1,63 @@
+/* files.h -- reading whole files safely; publishing outputs all or nothing.
+   SPDX-License-Identifier: Apache-2.0
+
+   An output is written under a temporary name in the same folder, synced, and
+   renamed when complete: whoever finds the name finds the whole file.  */
+
+#ifndef MINIMIND_FILES_H
+#define MINIMIND_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <minimind/error.h>
+
+/* Read a regular file of at most LIMIT bytes into *DATA, with a NUL behind it
+   that *SIZE does not count.  MM_ENOENT, MM_EIO (a directory included),
+   MM_EFORMAT beyond the limit.  The caller frees *DATA.  */
+mm_status mm_read_file (const char *path, size_t limit, char **data, size_t *size) MM_NODISCARD;
+
+/* A file being written.  */
+struct mm_output;               /* opaque */
+
+/* Begin PATH ("-": standard output, for streams only).  MM_EEXIST if PATH exists
+   and FORCE is false; MM_EIO if it is a directory or cannot be made there.  */
+mm_status mm_output_open (const char *path, bool force, struct mm_output **out) MM_NODISCARD;
+
+/* Append; short writes and EINTR handled.  MM_EIO names the path.  */
+mm_status mm_output_write (struct mm_output *out, const void *data, size_t size) MM_NODISCARD;
+
+/* Write at OFFSET without moving the end; not for standard output.  */
+mm_status mm_output_write_at (struct mm_output *out, uint64_t offset, const void *data,
+                              size_t size) MM_NODISCARD;
+
+/* Complete: flush, fsync, rename, fsync the folder.  OUT is freed whatever the
+   result; on failure nothing stands under the name that was not there before.  */
+mm_status mm_output_commit (struct mm_output *out) MM_NODISCARD;
+
+/* Give up: remove the temporary file.  Accepts NULL.  Also done when a signal
+   (INT, TERM, HUP) ends the tool: mm_cli_begin arranges it.  */
+void mm_output_abort (struct mm_output *out);
+
+/* A folder being written: a hidden sibling that becomes PATH by rename.  *TEMP is the
+   folder to write into (owned by OUT).  With FORCE an existing PATH is replaced:
+   renamed aside, then removed after the new one stands.  */
+struct mm_output_dir;
+mm_status mm_output_dir_open (const char *path, bool force, struct mm_output_dir **out,
+                              const char **temp) MM_NODISCARD;
+mm_status mm_output_dir_commit (struct mm_output_dir *out) MM_NODISCARD;
+void mm_output_dir_abort (struct mm_output_dir *out);
+
+/* Write SIZE bytes as PATH, synced, in one call; for files inside a folder that
+   is not yet published.  */
+mm_status mm_write_file (const char *path, const void *data, size_t size) MM_NODISCARD;
+
+/* fsync the folder PATH; remove a tree of files and folders (no links followed);
+   "DIR/NAME" as a new string, NULL when memory is short.  */
+mm_status mm_sync_dir (const char *path) MM_NODISCARD;
+mm_status mm_remove_tree (const char *path) MM_NODISCARD;
+char *mm_path_join (const char *dir, const char *name);
+
+#endif /* MINIMIND_FILES_H */

@@ -1,0 +1,39 @@
+/* json.h -- JSON documents through Jansson, with messages that name the field.
+   SPDX-License-Identifier: Apache-2.0
+
+   Duplicate keys, invalid UTF-8 and nesting beyond 64 levels are refused.  */
+
+#ifndef MINIMIND_JSON_H
+#define MINIMIND_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include <minimind/error.h>
+
+/* Parse SIZE bytes; NAME stands in messages, with line and column.  *OUT is a new
+   reference.  MM_EFORMAT.  */
+mm_status mm_json_parse (const char *name, const char *text, size_t size, json_t **out) MM_NODISCARD;
+
+/* The same for a file of at most LIMIT bytes.  */
+mm_status mm_json_read (const char *path, size_t limit, json_t **out) MM_NODISCARD;
+
+/* Field KEY of OBJECT into *VALUE; MM_EFORMAT "NAME: KEY: want an integer from MIN to
+   MAX, found ..." when it is missing, of another type or out of range.  With
+   REQUIRED false a missing or null field leaves *VALUE as it was.  Strings are
+   borrowed.  */
+mm_status mm_json_integer (const char *name, const json_t *object, const char *key, bool required,
+                           int64_t min, int64_t max, int64_t *value) MM_NODISCARD;
+mm_status mm_json_number (const char *name, const json_t *object, const char *key, bool required,
+                          double *value) MM_NODISCARD;
+mm_status mm_json_bool (const char *name, const json_t *object, const char *key, bool required,
+                        bool *value) MM_NODISCARD;
+mm_status mm_json_string (const char *name, const json_t *object, const char *key, bool required,
+                          const char **value) MM_NODISCARD;
+
+/* OBJECT as text with two-space indent, keys in insertion order, a newline at the
+   end; the caller frees *TEXT.  Compact without PRETTY (and without newline).  */
+mm_status mm_json_text (const json_t *object, bool pretty, char **text) MM_NODISCARD;
+
+#endif /* MINIMIND_JSON_H */

@@ -1,0 +1,30 @@
+/* optimizer.h -- AdamW over a model's flat parameter buffer.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef MINIMIND_OPTIMIZER_H
+#define MINIMIND_OPTIMIZER_H
+
+#include <stdint.h>
+
+#include <minimind/error.h>
+#include <minimind/model.h>
+
+struct mm_optimizer
+{
+  double beta1, beta2, eps, weight_decay, grad_clip;    /* grad_clip 0: none */
+  float *m, *v;                 /* device memory, mm_model_size elements */
+  int64_t *grad;                /* fixed-point sums of the window, the same length */
+  uint64_t updates;             /* done so far */
+};
+
+/* Allocate m, v and grad on MODEL's backend, zeroed; the settings are the caller's.  */
+mm_status mm_optimizer_create (struct mm_model *model, struct mm_optimizer *o) MM_NODISCARD;
+void mm_optimizer_free (struct mm_model *model, struct mm_optimizer *o);
+
+/* Norm of the reduced gradient over N_TARGETS, clip, update, zero the gradient, refresh the model.
+   *NORM gets the norm before clipping.  When it is not finite nothing is updated, the gradient is zeroed
+   and *NORM says so.  */
+mm_status mm_optimizer_step (struct mm_model *model, struct mm_optimizer *o, double rate,
+                             uint64_t n_targets, double *norm) MM_NODISCARD;
+
+#endif /* MINIMIND_OPTIMIZER_H */

@@ -1,0 +1,109 @@
+/* tokenizer.h -- byte-level BPE: text to ids and back, as HuggingFace tokenizers does it.
+   SPDX-License-Identifier: Apache-2.0
+
+   Reads tokenizer.json (byte-level BPE; anything else is refused with its reason) and the
+   tokenizer_config.json beside it.  Ids equal those of HF tokenizers for valid UTF-8.  A
+   tokenizer is immutable once loaded and may be used from several threads; each thread
+   encodes through an encoder of its own, which holds caches and scratch memory.
+
+     struct mm_tokenizer *t;
+     if (mm_tokenizer_load ("tokenizer.json", &t) < 0) ...
+     struct mm_encoder *e;
+     if (mm_encoder_open (t, &e) < 0) ...
+     struct mm_ids ids = { 0 };
+     if (mm_encode (e, text, strlen (text), 0, &ids) < 0) ...  */
+
+#ifndef MINIMIND_TOKENIZER_H
+#define MINIMIND_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <minimind/error.h>
+
+struct mm_tokenizer;            /* opaque */
+struct mm_encoder;              /* opaque */
+
+enum { MM_NO_TOKEN = -1 };
+
+/* PATH is a tokenizer.json or a folder that holds one.  The configuration is the file whose
+   name has tokenizer_config.json in place of tokenizer.json, if there.  MM_ENOENT, MM_EIO,
+   MM_EFORMAT (damaged), MM_EUNSUP (another kind, named).  */
+mm_status mm_tokenizer_load (const char *path, struct mm_tokenizer **t) MM_NODISCARD;
+
+/* The same from memory; CONFIG may be NULL.  NAME stands in messages.  */
+mm_status mm_tokenizer_parse (const char *name, const char *json, size_t json_size,
+                              const char *config, size_t config_size,
+                              struct mm_tokenizer **t) MM_NODISCARD;
+void mm_tokenizer_free (struct mm_tokenizer *t);        /* accepts NULL */
+
+/* The two files as loaded, byte for byte (CONFIG NULL and size 0 if there was none), and the
+   SHA-256 of tokenizer.json in hexadecimal.  Owned by T.  */
+void mm_tokenizer_files (const struct mm_tokenizer *t, const char **json, size_t *json_size,
+                         const char **config, size_t *config_size);
+const char *mm_tokenizer_sha256 (const struct mm_tokenizer *t);
+
+/* Largest id + 1.  */
+uint32_t mm_tokenizer_vocab_size (const struct mm_tokenizer *t);
+
+/* Ids of the special roles or MM_NO_TOKEN: from tokenizer_config.json; without one eos is the
+   first added token among <|im_end|>, <|endoftext|>, </s>.  */
+int32_t mm_tokenizer_bos (const struct mm_tokenizer *t);
+int32_t mm_tokenizer_eos (const struct mm_tokenizer *t);
+int32_t mm_tokenizer_pad (const struct mm_tokenizer *t);
+
+/* The bytes of token ID (added tokens: their text) and their number; NULL for an id that does
+   not exist.  Owned by T.  */
+const char *mm_tokenizer_bytes (const struct mm_tokenizer *t, uint32_t id, size_t *size);
+
+/* True if ID is an added token with special = true.  */
+bool mm_tokenizer_is_special (const struct mm_tokenizer *t, uint32_t id);
+
+/* Id of the added or ordinary token whose text is exactly TEXT, or MM_NO_TOKEN.  */
+int32_t mm_tokenizer_find (const struct mm_tokenizer *t, const char *text);
+
+/* ---- encoding ---- */
+
+struct mm_ids
+{
+  uint32_t *data;               /* grown with realloc; free() it */
+  size_t count, capacity;
+};
+
+enum
+{
+  MM_PARSE_SPECIAL = 1          /* special-token strings in the text become control tokens, as
+                                   HF does by default; without it they are text */
+};
+
+mm_status mm_encoder_open (const struct mm_tokenizer *t, struct mm_encoder **e) MM_NODISCARD;
+void mm_encoder_close (struct mm_encoder *e);   /* accepts NULL */
+
+/* Append the ids of TEXT to IDS.  MM_EFORMAT at invalid UTF-8: the message holds the byte
+   offset, mm_utf8_check finds it first.  Time O(n log n) at worst in SIZE.  */
+mm_status mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags,
+                     struct mm_ids *ids) MM_NODISCARD;
+
+/* A place at or before LIMIT where TEXT may be cut so that the two parts, encoded apart, give
+   the ids of the whole; 0 if there is none.  For streaming and threads.  */
+size_t mm_encode_cut (const struct mm_tokenizer *t, const char *text, size_t size, size_t limit,
+                      unsigned flags);
+
+/* Offset of the first byte of TEXT that is not valid UTF-8, or SIZE.  A sequence cut off by
+   the end counts as invalid; *TRUNCATED (unless NULL) tells this case.  */
+size_t mm_utf8_check (const char *text, size_t size, bool *truncated);
+
+/* ---- decoding ---- */
+
+/* Append the bytes of IDS to *TEXT (grown with realloc; capacity tracked).  Ids that do not
+   exist are skipped, as HF does.  SKIP_SPECIAL leaves special tokens out.  The bytes may not
+   be valid UTF-8 where a model made them.  */
+mm_status mm_decode (const struct mm_tokenizer *t, const uint32_t *ids, size_t count,
+                     bool skip_special, char **text, size_t *size, size_t *capacity) MM_NODISCARD;
+
+/* Bytes at the end of TEXT that begin a UTF-8 sequence not yet complete (0 to 3): what a
+   stream must hold back.  */
+size_t mm_utf8_incomplete_tail (const char *text, size_t size);
+
+#endif /* MINIMIND_TOKENIZER_H */

@@ -1,0 +1,53 @@
+/* train.h -- the one training loop, shared by pretrain and sft.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef MINIMIND_TRAIN_H
+#define MINIMIND_TRAIN_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <minimind/cli.h>
+#include <minimind/error.h>
+#include <minimind/model_config.h>
+#include <minimind/schedule.h>
+
+/* What the command line says.  Filled with the defaults of design.md by mm_train_defaults.  */
+struct mm_train_config
+{
+  const char *data, *output;    /* dataset folder, run folder */
+  const char *preset, *config;  /* a model from scratch: one of both */
+  const char *model;            /* or one to start from: a model or run folder */
+  struct mm_compute compute;
+
+  uint64_t global_batch, micro_batch;   /* sequences */
+  double learning_rate;
+  uint64_t lr_base_batch;       /* sequences; 0: the rate is used as given */
+  enum mm_schedule_kind schedule;
+  double min_lr_ratio, weight_decay, beta1, beta2, adam_eps, grad_clip;
+  uint64_t steps;               /* 0: by epochs */
+  double epochs;
+  uint64_t warmup;              /* steps */
+  uint64_t stop_after;          /* 0: run to the end */
+  uint64_t save_every, eval_every, log_every;   /* steps; 0: never (a save at the end always) */
+  int keep;
+  const char *resume;           /* "auto", "never" or a folder */
+  uint64_t sample_every;        /* 0: never */
+  const char *sample_prompt;
+  const char *metrics_file;     /* beside OUT/log/metrics.jsonl, or NULL */
+  bool dry_run;
+};
+
+void mm_train_defaults (struct mm_train_config *c);
+
+/* Child parser of the training options; its input is a struct mm_train_config *.  It holds mm_compute_argp
+   as its own child.  */
+extern const struct argp mm_train_argp;
+
+/* Train: open data, make or load the model, resume, then for each step: batch, forward, backward, reduce,
+   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or a signal, saved;
+   MM_ECONFLICT, MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  */
+mm_status mm_train (const struct mm_train_config *c) MM_NODISCARD;
+
+#endif /* MINIMIND_TRAIN_H */

@@ -1,0 +1,3 @@
+lib_libcore_a_SOURCES += \
+  lib/minimind/model_config.h \
+  lib/minimind/model.h

@@ -1,0 +1,1 @@
+# One script a subject: tests/cli/NAME.sh; list it here.

@@ -1,0 +1,1 @@
+# Golden values of the real programs, with the scripts that made them.

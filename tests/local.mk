@@ -1,0 +1,21 @@
+# Both kinds of test speak TAP; `make check` runs them in parallel.
+TEST_EXTENSIONS = .sh
+TAP_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER = $(TAP_DRIVER)
+SH_LOG_DRIVER = $(TAP_DRIVER)
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+  PATH='$(abs_top_builddir)':"$$PATH"; export PATH; \
+  srcdir='$(abs_srcdir)'; export srcdir; \
+  tools='$(tools)'; export tools;
+
+unit_tests =
+cli_tests =
+
+include tests/unit/local.mk
+include tests/cli/local.mk
+include tests/interop/local.mk
+
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests) $(cli_tests)
+EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h

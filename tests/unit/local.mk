@@ -1,0 +1,1 @@
+# One program a header: tests/unit/NAME.c; list it here.
