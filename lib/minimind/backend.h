@@ -35,6 +35,9 @@ void mm_backend_release (struct mm_backend *be, void *p);       /* accepts NULL 
 mm_status mm_backend_put (struct mm_backend *be, void *device, const void *host, size_t bytes) MM_NODISCARD;
 mm_status mm_backend_get (struct mm_backend *be, void *host, const void *device, size_t bytes) MM_NODISCARD;
 
+/* Set device memory to zero; queued like an operation.  */
+mm_status mm_backend_zero (struct mm_backend *be, void *device, size_t bytes) MM_NODISCARD;
+
 /* Wait until all queued operations are done; MM_EDEVICE if one failed.  */
 mm_status mm_backend_sync (struct mm_backend *be) MM_NODISCARD;
 
