@@ -9,4 +9,5 @@ lib_libcore_a_SOURCES += \
   lib/minimind/hash.h
 
 lib_libcore_a_SOURCES += \
-  lib/base/error.c
+  lib/base/error.c \
+  lib/base/elementary.c

@@ -1,1 +1,2 @@
 # One program a header: tests/unit/NAME.c; list it here.
+unit_tests += tests/unit/elementary
