@@ -10,4 +10,12 @@ lib_libcore_a_SOURCES += \
 
 lib_libcore_a_SOURCES += \
   lib/base/error.c \
+  lib/base/cli.c \
+  lib/base/version.c lib/base/version.h \
+  lib/base/log.c \
+  lib/base/memory.c \
+  lib/base/thread.c \
+  lib/base/random.c \
+  lib/base/normal.c \
+  lib/base/hash.c \
   lib/base/elementary.c

@@ -41,8 +41,14 @@ extern const struct argp mm_compute_argp;
 
 /* Begin a tool: the program's name for messages and --version (which prints
    the version, the numerics version, the backends and libraries built in),
-   standard streams that exist, SIGPIPE ignored.  Call first in main.  */
+   standard streams that exist, SIGPIPE ignored, SIGINT, SIGTERM and SIGHUP caught
+   for mm_cli_at_signal.  Call first in main.  */
 void mm_cli_begin (const char *program);
+
+/* When SIGINT, SIGTERM or SIGHUP ends the tool, call FN first; it may use what is
+   async-signal-safe only (unlink, not free).  One function: lib/io removes unfinished
+   outputs with it.  The signal then takes its default action.  */
+void mm_cli_at_signal (void (*fn) (void));
 
 /* Parse ARG as a number for option --NAME, within [MIN, MAX]; otherwise
    argp_error, which prints the range and exits with 64.  mm_cli_size takes

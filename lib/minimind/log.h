@@ -21,6 +21,7 @@ enum mm_log_level
 /* The level and the program's name are set once, by cli.c.  */
 void mm_log_setup (const char *program, enum mm_log_level level);
 enum mm_log_level mm_log_get_level (void);
+const char *mm_log_get_program (void);
 
 /* One line each.  info: unless quiet.  verbose: with -v.  warn: always, as
    "PROGRAM: warning: ...".  They clear a progress line first.  */

@@ -26,11 +26,14 @@ enum mm_purpose
 void mm_philox (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t index,
                 uint32_t out[4]);
 
-/* Uniform in [0, 1) with 53 bits, from the first two words.  */
+/* Uniform in [0, 1) with 53 bits, from the first two words:
+   floor ((w0 * 2^32 + w1) / 2^11) * 2^-53.  */
 double mm_uniform (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t index);
 
-/* x[i] = stddev * N(0, 1) for i in [first, first + n): independent of how the
-   range is cut.  */
+/* x[i - first] = stddev * N(0, 1) for i in [first, first + n): independent of how the
+   range is cut.  Box-Muller: counter i / 2 gives u from words 0 and 1, v from words 2 and 3
+   (as mm_uniform does); r = sqrt (-2 log (1 - u)); r cos (2 pi v) for even i, r sin (2 pi v)
+   for odd i.  */
 void mm_normal (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t first,
                 size_t n, double stddev, float *x);
 

@@ -4,9 +4,18 @@
 #ifndef MINIMIND_THREAD_H
 #define MINIMIND_THREAD_H
 
+#include <float.h>
 #include <stddef.h>
 
 #include <minimind/error.h>
+
+/* The order and rounding of every operation are part of the result (docs/numerics.md).  */
+#if defined __FAST_MATH__ || (defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__)
+# error "minimind promises the same bits everywhere: build without -ffast-math"
+#endif
+#if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
+# error "float arithmetic must be done in float: use SSE2 (-mfpmath=sse)"
+#endif
 
 struct mm_team;                 /* opaque */
 

@@ -1,2 +1,9 @@
 # One program a header: tests/unit/NAME.c; list it here.
 unit_tests += tests/unit/elementary
+unit_tests += tests/unit/error
+unit_tests += tests/unit/cli
+unit_tests += tests/unit/log
+unit_tests += tests/unit/memory
+unit_tests += tests/unit/thread
+unit_tests += tests/unit/random
+unit_tests += tests/unit/hash
