@@ -24,7 +24,7 @@ int mm_comm_size (const struct mm_comm *c);
 
 mm_status mm_comm_barrier (struct mm_comm *c) MM_NODISCARD;
 
-/* BYTES from rank ROOT to all.  */
+/* BYTES from rank ROOT to all; MM_EINVAL if there is no such rank.  */
 mm_status mm_comm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root) MM_NODISCARD;
 
 /* data[i] = sum over ranks, on all ranks: integers, so exact in any order.  */

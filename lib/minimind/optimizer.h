@@ -14,6 +14,7 @@ struct mm_optimizer
   double beta1, beta2, eps, weight_decay, grad_clip;    /* grad_clip 0: none */
   float *m, *v;                 /* device memory, mm_model_size elements */
   int64_t *grad;                /* fixed-point sums of the window, the same length */
+  double *squares;              /* host: of each block of MM_GRAD_BLOCK, scratch of the norm */
   uint64_t updates;             /* done so far */
 };
 
@@ -21,10 +22,14 @@ struct mm_optimizer
 mm_status mm_optimizer_create (struct mm_model *model, struct mm_optimizer *o) MM_NODISCARD;
 void mm_optimizer_free (struct mm_model *model, struct mm_optimizer *o);
 
-/* Norm of the reduced gradient over N_TARGETS, clip, update, zero the gradient, refresh the model.
-   *NORM gets the norm before clipping.  When it is not finite nothing is updated, the gradient is zeroed
-   and *NORM says so.  */
+/* Norm of the reduced gradient over N_TARGETS, clip, AdamW, zero the gradient, refresh the model.
+   *NORM gets the norm before clipping.  When it is not finite, or N_TARGETS is 0 (*NORM is NaN then),
+   nothing is updated and the gradient is zeroed: o->updates tells.  RATE is the learning rate of this
+   update, rounded to float32 here.  Weight decay falls on matrices only.  Formulas: docs/numerics.md.  */
 mm_status mm_optimizer_step (struct mm_model *model, struct mm_optimizer *o, double rate,
                              uint64_t n_targets, double *norm) MM_NODISCARD;
+
+/* Forget the gradient of the window: the update is skipped.  */
+mm_status mm_optimizer_skip (struct mm_model *model, struct mm_optimizer *o) MM_NODISCARD;
 
 #endif /* MINIMIND_OPTIMIZER_H */

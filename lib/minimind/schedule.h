@@ -20,7 +20,12 @@ struct mm_schedule
 };
 
 /* Rate of update STEP (from 0).  Warm-up is linear from peak/warmup; cosine and linear fall to
-   peak * min_ratio at the last step; wsd is constant and falls linearly over the last fifth.  */
+   peak * min_ratio at the last step; wsd is constant and falls linearly over the last fifth, to the same.
+   Beyond the last step the rate stays what it was there.  */
 double mm_schedule_rate (const struct mm_schedule *s, uint64_t step);
+
+/* The first step whose rate depends on the total length: until then a run may still be made longer or
+   shorter.  The warm-up's end under cosine and linear, UINT64_MAX when constant.  */
+uint64_t mm_schedule_decay_start (const struct mm_schedule *s);
 
 #endif /* MINIMIND_SCHEDULE_H */

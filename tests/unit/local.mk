@@ -7,3 +7,5 @@ unit_tests += tests/unit/memory
 unit_tests += tests/unit/thread
 unit_tests += tests/unit/random
 unit_tests += tests/unit/hash
+unit_tests += tests/unit/comm
+unit_tests += tests/unit/schedule
