@@ -1,10 +1,31 @@
 lib_libcore_a_SOURCES += \
   lib/minimind/backend.h \
-  lib/minimind/ops.h
+  lib/minimind/ops.h \
+  lib/backend/impl.h \
+  lib/backend/backend.c \
+  lib/backend/ops.c \
+  lib/backend/cpu/cpu.h \
+  lib/backend/cpu/kernels.h \
+  lib/backend/cpu/kernel_table.h \
+  lib/backend/cpu/cpu.c \
+  lib/backend/cpu/accumulate.c \
+  lib/backend/cpu/peak.c \
+  lib/backend/cpu/ref/ref.h \
+  lib/backend/cpu/ref/kernels.c \
+  lib/backend/cpu/ref/accumulate.c \
+  lib/backend/cpu/ref/peak.c
 
 # lib/backend/cpu/simd holds each kernel once; it is compiled for every instruction set, whose vector
 # type stands in simd/v16.h, and the tables simd/kernels.c are chosen from at run time.
-simd_sources =
+simd_sources = \
+  lib/backend/cpu/simd/simd.h \
+  lib/backend/cpu/simd/v16.h \
+  lib/backend/cpu/simd/v16_avx2.h \
+  lib/backend/cpu/simd/v16_avx512.h \
+  lib/backend/cpu/simd/v16_neon.h \
+  lib/backend/cpu/simd/kernels.c \
+  lib/backend/cpu/simd/accumulate.c \
+  lib/backend/cpu/simd/peak.c
 
 if KERNELS_AVX2
 noinst_LIBRARIES += lib/libcpu_avx2.a

@@ -1,0 +1,217 @@
+/* cpu.c -- the CPU backend: its table, its memory, and the choice of kernels at run time.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <minimind/memory.h>
+
+#include "cpu.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* ---- which kernels ---- */
+
+static bool
+have_always (void)
+{
+  return true;
+}
+
+#if HAVE_KERNELS_AVX2
+/* libgcc's answer includes whether the operating system saves the registers.  */
+static bool
+have_avx2 (void)
+{
+  return __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma");
+}
+#endif
+
+#if HAVE_KERNELS_AVX512
+static bool
+have_avx512 (void)
+{
+  return (__builtin_cpu_supports ("avx512f") && __builtin_cpu_supports ("avx512dq")
+          && __builtin_cpu_supports ("avx512vl") && __builtin_cpu_supports ("avx512bw")
+          && __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma"));
+}
+#endif
+
+/* The widest first.  */
+static const struct
+{
+  const struct mm_cpu_kernels *kernels;
+  bool (*have) (void);
+} sets[] = {
+#if HAVE_KERNELS_AVX512
+  { &mm_cpu_kernels_avx512, have_avx512 },
+#endif
+#if HAVE_KERNELS_AVX2
+  { &mm_cpu_kernels_avx2, have_avx2 },
+#endif
+#if HAVE_KERNELS_NEON
+  { &mm_cpu_kernels_neon, have_always },
+#endif
+  { &mm_cpu_kernels_generic, have_always },
+};
+
+static mm_status
+choose_kernels (const struct mm_cpu_kernels **kernels)
+{
+  const char *want = getenv ("MM_CPU");
+
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    if (want && *want ? strcmp (sets[i].kernels->name, want) == 0 : sets[i].have ())
+      {
+        if (!sets[i].have ())
+          return mm_fail (MM_EUNSUP, "MM_CPU=%s: this processor lacks it", want);
+        *kernels = sets[i].kernels;
+        return MM_OK;
+      }
+  return mm_fail (MM_EUNSUP, "MM_CPU=%s: not in this build (it has %s)", want, mm_backend_list ());
+}
+
+/* ---- memory ---- */
+
+/* Huge pages must be asked for before the first touch.  */
+static mm_status
+get_memory (const char *what, size_t bytes, void **p)
+{
+  size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+
+  if (posix_memalign (p, alignment, bytes ? bytes : 1) != 0)
+    {
+      *p = NULL;
+      return mm_fail (MM_ENOMEM, "%s: no memory for %zu bytes", what, bytes);
+    }
+#ifdef MADV_HUGEPAGE
+  if (bytes >= HUGE_PAGE)
+    madvise (*p, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+  return MM_OK;
+}
+
+static mm_status
+cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
+{
+  mm_status st = get_memory (what, bytes, p);
+
+  (void) be;
+  if (st == MM_OK)
+    memset (*p, 0, bytes);
+  return st;
+}
+
+static void
+cpu_release (struct mm_backend *be, void *p)
+{
+  (void) be;
+  free (p);
+}
+
+static mm_status
+cpu_put (struct mm_backend *be, void *device, const void *host, size_t bytes)
+{
+  (void) be;
+  memcpy (device, host, bytes);
+  return MM_OK;
+}
+
+static mm_status
+cpu_get (struct mm_backend *be, void *host, const void *device, size_t bytes)
+{
+  (void) be;
+  memcpy (host, device, bytes);
+  return MM_OK;
+}
+
+static mm_status
+cpu_zero (struct mm_backend *be, void *device, size_t bytes)
+{
+  (void) be;
+  memset (device, 0, bytes);
+  return MM_OK;
+}
+
+static mm_status
+cpu_sync (struct mm_backend *be)
+{
+  (void) be;                    /* operations return when they are done */
+  return MM_OK;
+}
+
+mm_status
+mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t count, size_t size, void *p)
+{
+  struct mm_cpu *cpu = mm_cpu_state (be);
+  size_t bytes;
+  mm_status st = MM_OK;
+
+  if (__builtin_mul_overflow (count, size, &bytes))
+    return mm_fail (MM_ENOMEM, "scratch: %zu times %zu bytes", count, size);
+  if (bytes > cpu->scratch_bytes[part])
+    {
+      free (cpu->scratch[part]);
+      cpu->scratch_bytes[part] = 0;
+      st = get_memory ("scratch", bytes, &cpu->scratch[part]);
+      if (st == MM_OK)
+        cpu->scratch_bytes[part] = bytes;
+    }
+  *(void **) p = cpu->scratch[part];
+  return st;
+}
+
+/* ---- the table ---- */
+
+static void
+cpu_close (struct mm_backend *be)
+{
+  struct mm_cpu *cpu = mm_cpu_state (be);
+
+  if (!cpu)
+    return;
+  mm_team_close (cpu->team);
+  for (int i = 0; i < MM_N_SCRATCH; i++)
+    free (cpu->scratch[i]);
+  free (cpu);
+}
+
+static mm_status
+cpu_open (struct mm_backend *be, int n_threads)
+{
+  struct mm_cpu *cpu;
+  mm_status st = mm_alloc ("cpu backend", 1, sizeof *cpu, &cpu);
+
+  if (st < 0)
+    return st;
+  be->state = cpu;
+  st = choose_kernels (&cpu->kernels);
+  if (st < 0)
+    return st;
+  mm_thread_float_mode ();
+  return mm_team_open (n_threads, &cpu->team);
+}
+
+static const char *
+cpu_kernels (const struct mm_backend *be)
+{
+  return mm_cpu_state (be)->kernels->name;
+}
+
+const struct mm_backend_ops mm_cpu_ops = {
+  .name = "cpu",
+  .open = cpu_open,
+  .close = cpu_close,
+  .kernels = cpu_kernels,
+  .alloc = cpu_alloc,
+  .release = cpu_release,
+  .put = cpu_put,
+  .get = cpu_get,
+  .zero = cpu_zero,
+  .sync = cpu_sync,
+  .peak = mm_cpu_peak,
+  .accumulate = mm_cpu_accumulate,
+};

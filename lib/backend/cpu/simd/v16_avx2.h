@@ -1,0 +1,277 @@
+/* v16_avx2.h -- v16 as two ymm registers; see v16.h.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <immintrin.h>
+
+typedef struct { __m256 a, b; } v16;
+typedef struct { __m256i a, b; } i16;
+typedef struct { __m256 a, b; } m16;    /* all ones is true */
+typedef struct { __m256d a, b, c, d; } d16;
+
+/* The same operation on both halves.  */
+#define V16_UNARY(name, intrinsic) \
+  MM_INLINE v16 name (v16 x) { return (v16) { intrinsic (x.a), intrinsic (x.b) }; }
+#define V16_BINARY(type, name, intrinsic) \
+  MM_INLINE type name (type x, type y) \
+  { return (type) { intrinsic (x.a, y.a), intrinsic (x.b, y.b) }; }
+#define V16_TERNARY(name, intrinsic) \
+  MM_INLINE v16 name (v16 x, v16 y, v16 z) \
+  { return (v16) { intrinsic (x.a, y.a, z.a), intrinsic (x.b, y.b, z.b) }; }
+#define V16_COMPARE(name, predicate) \
+  MM_INLINE m16 name (v16 x, v16 y) \
+  { return (m16) { _mm256_cmp_ps (x.a, y.a, predicate), _mm256_cmp_ps (x.b, y.b, predicate) }; }
+
+/* ---- truth values ---- */
+
+/* Lane l is true where l < N.  */
+MM_INLINE __m256i
+v16_first8 (size_t n)
+{
+  return _mm256_cmpgt_epi32 (_mm256_set1_epi32 ((int) n), _mm256_setr_epi32 (0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+MM_INLINE m16
+m16_first (size_t n)
+{
+  return (m16) { _mm256_castsi256_ps (v16_first8 (n)),
+                 _mm256_castsi256_ps (v16_first8 (n < 8 ? 0 : n - 8)) };
+}
+
+MM_INLINE m16 m16_none (void) { return (m16) { _mm256_setzero_ps (), _mm256_setzero_ps () }; }
+V16_BINARY (m16, m16_and, _mm256_and_ps)
+V16_BINARY (m16, m16_or, _mm256_or_ps)
+
+MM_INLINE m16
+m16_not (m16 x)
+{
+  __m256 ones = _mm256_castsi256_ps (_mm256_set1_epi32 (-1));
+
+  return (m16) { _mm256_xor_ps (x.a, ones), _mm256_xor_ps (x.b, ones) };
+}
+
+MM_INLINE int m16_any (m16 x) { return _mm256_movemask_ps (_mm256_or_ps (x.a, x.b)) != 0; }
+
+/* ---- memory ---- */
+
+MM_INLINE v16 v16_load (const float *p) { return (v16) { _mm256_loadu_ps (p), _mm256_loadu_ps (p + 8) }; }
+
+MM_INLINE v16
+v16_load_n (const float *p, size_t n)
+{
+  m16 m = m16_first (n);
+
+  return (v16) { _mm256_maskload_ps (p, _mm256_castps_si256 (m.a)),
+                 _mm256_maskload_ps (p + 8, _mm256_castps_si256 (m.b)) };
+}
+
+MM_INLINE void
+v16_store (float *p, v16 x)
+{
+  _mm256_storeu_ps (p, x.a);
+  _mm256_storeu_ps (p + 8, x.b);
+}
+
+MM_INLINE void
+v16_store_n (float *p, v16 x, size_t n)
+{
+  m16 m = m16_first (n);
+
+  _mm256_maskstore_ps (p, _mm256_castps_si256 (m.a), x.a);
+  _mm256_maskstore_ps (p + 8, _mm256_castps_si256 (m.b), x.b);
+}
+
+MM_INLINE v16 v16_set1 (float x) { return (v16) { _mm256_set1_ps (x), _mm256_set1_ps (x) }; }
+MM_INLINE v16 v16_zero (void) { return (v16) { _mm256_setzero_ps (), _mm256_setzero_ps () }; }
+
+/* ---- arithmetic ---- */
+
+V16_BINARY (v16, v16_add, _mm256_add_ps)
+V16_BINARY (v16, v16_sub, _mm256_sub_ps)
+V16_BINARY (v16, v16_mul, _mm256_mul_ps)
+V16_BINARY (v16, v16_div, _mm256_div_ps)
+V16_UNARY (v16_sqrt, _mm256_sqrt_ps)
+V16_TERNARY (v16_fma, _mm256_fmadd_ps)
+V16_TERNARY (v16_fnma, _mm256_fnmadd_ps)
+V16_BINARY (v16, v16_max, _mm256_max_ps)
+V16_BINARY (v16, v16_min, _mm256_min_ps)
+
+MM_INLINE v16
+v16_neg (v16 x)
+{
+  __m256 sign = _mm256_set1_ps (-0.0f);
+
+  return (v16) { _mm256_xor_ps (x.a, sign), _mm256_xor_ps (x.b, sign) };
+}
+
+/* ---- comparison ---- */
+
+V16_COMPARE (v16_lt, _CMP_LT_OQ)
+V16_COMPARE (v16_le, _CMP_LE_OQ)
+V16_COMPARE (v16_gt, _CMP_GT_OQ)
+V16_COMPARE (v16_ge, _CMP_GE_OQ)
+V16_COMPARE (v16_eq, _CMP_EQ_OQ)
+
+MM_INLINE v16
+v16_select (m16 m, v16 x, v16 y)
+{
+  return (v16) { _mm256_blendv_ps (y.a, x.a, m.a), _mm256_blendv_ps (y.b, x.b, m.b) };
+}
+
+/* ---- integers ---- */
+
+MM_INLINE i16 v16_to_i16 (v16 x) { return (i16) { _mm256_cvtps_epi32 (x.a), _mm256_cvtps_epi32 (x.b) }; }
+MM_INLINE v16 i16_to_v16 (i16 x) { return (v16) { _mm256_cvtepi32_ps (x.a), _mm256_cvtepi32_ps (x.b) }; }
+MM_INLINE i16 i16_set1 (int32_t x) { return (i16) { _mm256_set1_epi32 (x), _mm256_set1_epi32 (x) }; }
+V16_BINARY (i16, i16_add, _mm256_add_epi32)
+V16_BINARY (i16, i16_sub, _mm256_sub_epi32)
+
+MM_INLINE i16
+i16_load (const int32_t *p)
+{
+  return (i16) { _mm256_loadu_si256 ((const __m256i *) p), _mm256_loadu_si256 ((const __m256i *) p + 1) };
+}
+
+MM_INLINE i16
+i16_sra (i16 x, int count)
+{
+  return (i16) { _mm256_srai_epi32 (x.a, count), _mm256_srai_epi32 (x.b, count) };
+}
+
+MM_INLINE v16
+i16_pow2 (i16 n)
+{
+  n = i16_add (n, i16_set1 (127));
+  return (v16) { _mm256_castsi256_ps (_mm256_slli_epi32 (n.a, 23)),
+                 _mm256_castsi256_ps (_mm256_slli_epi32 (n.b, 23)) };
+}
+
+/* ---- across lanes ---- */
+
+MM_INLINE float
+v16_sum (v16 a)
+{
+  __m256 y = _mm256_add_ps (a.a, a.b);
+  __m128 x = _mm_add_ps (_mm256_castps256_ps128 (y), _mm256_extractf128_ps (y, 1));
+
+  x = _mm_add_ps (x, _mm_movehl_ps (x, x));
+  return _mm_cvtss_f32 (_mm_add_ss (x, _mm_movehdup_ps (x)));
+}
+
+MM_INLINE float
+v16_max_lane (v16 a)
+{
+  __m256 y = _mm256_max_ps (a.a, a.b);
+  __m128 x = _mm_max_ps (_mm256_castps256_ps128 (y), _mm256_extractf128_ps (y, 1));
+
+  x = _mm_max_ps (x, _mm_movehl_ps (x, x));
+  return _mm_cvtss_f32 (_mm_max_ss (x, _mm_movehdup_ps (x)));
+}
+
+/* ---- fixed point ---- */
+
+/* int64 of four float32, |f| <= 2^51: adding 1.5 * 2^52 rounds to an integer that stands in the low bits.  */
+MM_INLINE __m256i
+v16_fixed4 (__m128 f)
+{
+  __m256d magic = _mm256_set1_pd (0x1.8p52);
+  __m256d d = _mm256_add_pd (_mm256_cvtps_pd (f), magic);
+
+  return _mm256_sub_epi64 (_mm256_castpd_si256 (d), _mm256_castpd_si256 (magic));
+}
+
+MM_INLINE void
+v16_add4 (int64_t *acc, __m128 f)
+{
+  __m256i *p = (__m256i *) acc;
+
+  _mm256_storeu_si256 (p, _mm256_add_epi64 (_mm256_loadu_si256 (p), v16_fixed4 (f)));
+}
+
+/* G times the scale where it is in range, else 0; *BAD: where it is not.  */
+MM_INLINE v16
+v16_to_fixed (v16 g, m16 *bad)
+{
+  v16 magnitude = { _mm256_andnot_ps (_mm256_set1_ps (-0.0f), g.a),
+                    _mm256_andnot_ps (_mm256_set1_ps (-0.0f), g.b) };
+  m16 good = v16_lt (magnitude, v16_set1 (V16_FIXED_BOUND));
+  v16 q = v16_mul (g, v16_set1 (V16_FIXED_SCALE));
+
+  *bad = m16_not (good);
+  return (v16) { _mm256_and_ps (q.a, good.a), _mm256_and_ps (q.b, good.b) };
+}
+
+MM_INLINE m16
+v16_add_fixed (int64_t *acc, v16 g)
+{
+  m16 bad;
+  v16 q = v16_to_fixed (g, &bad);
+
+  v16_add4 (acc, _mm256_castps256_ps128 (q.a));
+  v16_add4 (acc + 4, _mm256_extractf128_ps (q.a, 1));
+  v16_add4 (acc + 8, _mm256_castps256_ps128 (q.b));
+  v16_add4 (acc + 12, _mm256_extractf128_ps (q.b, 1));
+  return bad;
+}
+
+MM_INLINE m16
+v16_add_fixed_n (int64_t *acc, v16 g, size_t n)
+{
+  int64_t part[16] = { 0 };
+  m16 bad = v16_add_fixed (part, g);
+
+  for (size_t l = 0; l < n; l++)
+    acc[l] += part[l];
+  return m16_and (bad, m16_first (n));
+}
+
+MM_INLINE v16
+v16_from_i64_n (const int64_t *p, size_t n)
+{
+  float f[16] = { 0 };
+
+  for (size_t l = 0; l < n; l++)
+    f[l] = (float) p[l];
+  return v16_load (f);
+}
+
+MM_INLINE v16 v16_from_i64 (const int64_t *p) { return v16_from_i64_n (p, 16); }
+
+/* ---- doubles ---- */
+
+MM_INLINE d16
+d16_zero (void)
+{
+  __m256d z = _mm256_setzero_pd ();
+
+  return (d16) { z, z, z, z };
+}
+
+MM_INLINE d16
+d16_from_v16 (v16 x)
+{
+  return (d16) { _mm256_cvtps_pd (_mm256_castps256_ps128 (x.a)),
+                 _mm256_cvtps_pd (_mm256_extractf128_ps (x.a, 1)),
+                 _mm256_cvtps_pd (_mm256_castps256_ps128 (x.b)),
+                 _mm256_cvtps_pd (_mm256_extractf128_ps (x.b, 1)) };
+}
+
+MM_INLINE d16
+d16_fma (d16 x, d16 y, d16 z)
+{
+  return (d16) { _mm256_fmadd_pd (x.a, y.a, z.a), _mm256_fmadd_pd (x.b, y.b, z.b),
+                 _mm256_fmadd_pd (x.c, y.c, z.c), _mm256_fmadd_pd (x.d, y.d, z.d) };
+}
+
+MM_INLINE double
+d16_sum (d16 x)
+{
+  __m256d y = _mm256_add_pd (_mm256_add_pd (x.a, x.c), _mm256_add_pd (x.b, x.d));
+  __m128d z = _mm_add_pd (_mm256_castpd256_pd128 (y), _mm256_extractf128_pd (y, 1));
+
+  return _mm_cvtsd_f64 (_mm_add_sd (z, _mm_unpackhi_pd (z, z)));
+}
+
+#undef V16_UNARY
+#undef V16_BINARY
+#undef V16_TERNARY
+#undef V16_COMPARE
