@@ -1,4 +1,5 @@
 lib_libcore_a_SOURCES += \
-  lib/minimind/tokens.h \
-  lib/minimind/dataset.h \
-  lib/minimind/batch.h
+  lib/minimind/tokens.h  lib/data/tokens_read.c  lib/data/tokens_write.c \
+  lib/minimind/dataset.h lib/data/dataset_read.c lib/data/dataset_write.c \
+  lib/minimind/batch.h   lib/data/batch.c lib/data/order.c lib/data/loader.c \
+  lib/data/ids.h lib/data/layout.h

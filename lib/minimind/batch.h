@@ -35,12 +35,14 @@ struct mm_batch
   uint64_t first;               /* global sample index of its first sequence */
 };
 
-/* Room for ROWS sequences of SEQ_LEN; free with mm_batch_free.  */
+/* Room for ROWS sequences of SEQ_LEN, rows and n_segments still 0; free with mm_batch_free.
+   MM_EINVAL if either is 0 or the product does not fit an int32_t.  */
 mm_status mm_batch_alloc (size_t rows, size_t seq_len, struct mm_batch *b) MM_NODISCARD;
 void mm_batch_free (struct mm_batch *b);
 
 /* Fill sequence ROW of B from T + 1 ids, starts and mask: targets are the next ids where mask
-   is 1 and no document starts there.  Call for row 0, 1, ... then set b->rows.  */
+   is 1 and no document starts there.  DOC_STARTS NULL: one document; MASK NULL: all ones.  Call for
+   row 0, 1, ... then set b->rows.  */
 void mm_batch_set_row (struct mm_batch *b, size_t row, const uint32_t *ids,
                        const uint8_t *doc_starts, const uint8_t *mask);
 
@@ -64,7 +66,8 @@ void mm_order_window (const struct mm_order *o, uint64_t step, uint64_t *epoch, 
                       uint64_t *count);
 
 /* A loader hands out the micro-batches of rank RANK of WORLD_SIZE from window FIRST_STEP on, in order,
-   reading ahead on its own thread.  */
+   reading ahead on its own thread.  D must outlive it.  MM_EINVAL if O's rows are not the split's (or
+   0), a batch size is 0, or RANK is not one of WORLD_SIZE.  */
 struct mm_loader;
 mm_status mm_loader_open (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o,
                           uint64_t first_step, int rank, int world_size,
@@ -72,7 +75,8 @@ mm_status mm_loader_open (const struct mm_dataset *d, enum mm_split split, const
 void mm_loader_close (struct mm_loader *l);     /* accepts NULL */
 
 /* The next micro-batch of window STEP; *B is NULL when the window has no more for this rank.  *B
-   belongs to the loader, valid until the next call.  Steps must ascend by one.  *WAITED (unless
+   belongs to the loader, valid until the next call.  Steps must ascend by one, each to its NULL
+   (MM_EINVAL).  A row that mm_dataset_read refuses comes out here, in its turn.  *WAITED (unless
    NULL) grows by the seconds this call waited for the reader.  */
 mm_status mm_loader_next (struct mm_loader *l, uint64_t step, const struct mm_batch **b,
                           double *waited) MM_NODISCARD;

@@ -18,6 +18,12 @@
 
 enum mm_split { MM_TRAIN, MM_VALIDATION };
 
+enum
+{
+  MM_DATASET_MAX_SEQ_LEN = 1 << 20,
+  MM_DATASET_MAX_PARTS = 256    /* a split; all are held open while reading */
+};
+
 /* ---- writing ---- */
 
 struct mm_dataset_writer;
@@ -30,12 +36,13 @@ struct mm_dataset_options
 };
 
 /* Files go into the folder DIR (an mm_output_dir's temporary).  The tokenizer's files are
-   written too.  */
+   written too; T must live until commit.  MM_EINVAL if seq_len is 0 or too large.  */
 mm_status mm_dataset_create (const char *dir, const struct mm_tokenizer *t,
                              const struct mm_dataset_options *o,
                              struct mm_dataset_writer **w) MM_NODISCARD;
 
-/* Append a row: T + 1 ids, starts and (with_mask) mask.  */
+/* Append a row: T + 1 ids, starts and (with_mask; else it may be NULL) mask.  MM_EINVAL for an id
+   beyond the vocabulary, MM_EUSAGE when shard_rows makes more than MM_DATASET_MAX_PARTS parts.  */
 mm_status mm_dataset_add (struct mm_dataset_writer *w, enum mm_split split, const uint32_t *ids,
                           const uint8_t *doc_starts, const uint8_t *mask) MM_NODISCARD;
 
@@ -48,8 +55,9 @@ void mm_dataset_abort (struct mm_dataset_writer *w);    /* accepts NULL */
 
 struct mm_dataset;
 
-/* Open the folder: parts complete, shapes alike, counts as dataset.json says, hashes of the
-   parts if VERIFY.  MM_ENOENT, MM_EFORMAT.  */
+/* Open the folder: parts complete, shapes alike, counts as dataset.json says, the tokenizer's
+   hashes, and those of the parts if VERIFY.  MM_ENOENT, MM_EFORMAT; MM_EUNSUP for a later
+   version of the format.  */
 mm_status mm_dataset_open (const char *dir, bool verify, struct mm_dataset **d) MM_NODISCARD;
 void mm_dataset_close (struct mm_dataset *d);   /* accepts NULL */
 
@@ -62,8 +70,8 @@ const struct mm_tokenizer *mm_dataset_tokenizer (const struct mm_dataset *d);
 const char *mm_dataset_sha256 (const struct mm_dataset *d);
 
 /* Row ROW: T + 1 ids, starts, mask (ones where the dataset has none).  Checked: ids below the
-   vocabulary's size, the first start is 1, flags 0 or 1; MM_EFORMAT names part and row.  Safe
-   from several threads.  */
+   vocabulary's size, the first start is 1, flags 0 or 1; MM_EFORMAT names part and row.
+   MM_EINVAL beyond the last row.  Safe from several threads.  */
 mm_status mm_dataset_read (const struct mm_dataset *d, enum mm_split split, uint64_t row,
                            uint32_t *ids, uint8_t *doc_starts, uint8_t *mask) MM_NODISCARD;
 

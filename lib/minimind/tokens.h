@@ -35,8 +35,9 @@ void mm_tokens_abort (struct mm_tokens_writer *w);      /* accepts NULL */
 
 struct mm_tokens;
 
-/* Validate kind, shapes, metadata and the first and last offset; other offsets are checked as
-   they are read.  MM_EFORMAT.  */
+/* Validate kind, shapes, metadata, tokenizer and the first and last offset; other offsets are
+   checked as they are read.  MM_ENOENT, MM_EIO, MM_EFORMAT, MM_EUNSUP (a tokenizer of another
+   kind).  */
 mm_status mm_tokens_open (const char *path, struct mm_tokens **f) MM_NODISCARD;
 void mm_tokens_close (struct mm_tokens *f);     /* accepts NULL */
 
@@ -46,13 +47,15 @@ uint64_t mm_tokens_count (const struct mm_tokens *f);
 bool mm_tokens_has_mask (const struct mm_tokens *f);
 const struct mm_tokenizer *mm_tokens_tokenizer (const struct mm_tokens *f);
 
-/* Document DOC's first token and length.  MM_EFORMAT if offsets decrease.  */
+/* Document DOC's first token and length.  MM_EFORMAT if offsets decrease; MM_EINVAL beyond the
+   last document.  */
 mm_status mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first,
                               uint64_t *length) MM_NODISCARD;
 
 /* COUNT ids from token FIRST on; MASK (unless NULL) gets the loss mask, ones where the file has
-   none.  An id >= vocab_size is MM_EFORMAT naming file, token and id.  Buffered: cheap for
-   ascending ranges; memory does not grow with the file.  */
+   none.  An id >= vocab_size or a mask above 1 is MM_EFORMAT naming file, token and id; a range
+   beyond the end MM_EINVAL.  Buffered: cheap for ascending ranges; memory does not grow with the
+   file.  One thread at a time.  */
 mm_status mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids,
                           uint8_t *mask) MM_NODISCARD;
 
