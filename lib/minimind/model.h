@@ -117,7 +117,9 @@ struct mm_sampling
   uint64_t seed;
 };
 
-/* The INDEX-th token of a sequence from LOGITS [n]; SCRATCH holds n elements of each.  */
+/* The INDEX-th token of a sequence from LOGITS [n]; SCRATCH and ORDER hold n elements.  top_k comes first,
+   top_p counts the probability of those left (as HuggingFace's warpers do); equal logits rank by id.  NaN
+   and -inf are never chosen; -1 if no finite logit is the largest: the model is damaged.  */
 int32_t mm_sample (const struct mm_sampling *s, const float *logits, size_t n, uint64_t index,
                    float *scratch, int32_t *order);
 

@@ -11,3 +11,4 @@ unit_tests += tests/unit/comm
 unit_tests += tests/unit/schedule
 unit_tests += tests/unit/batch
 unit_tests += tests/unit/order
+unit_tests += tests/unit/sampling
