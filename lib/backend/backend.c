@@ -145,6 +145,12 @@ mm_backend_get (struct mm_backend *be, void *host, const void *device, size_t by
   return bytes ? be->ops->get (be, host, device, bytes) : MM_OK;
 }
 
+void *
+mm_backend_host (const struct mm_backend *be, void *device)
+{
+  return be->ops->shares_memory ? device : NULL;
+}
+
 mm_status
 mm_backend_zero (struct mm_backend *be, void *device, size_t bytes)
 {

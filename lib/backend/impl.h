@@ -21,6 +21,7 @@ struct mm_weight
 struct mm_backend_ops
 {
   const char *name;
+  bool shares_memory;           /* device memory is the host's: mm_backend_host */
 
   mm_status (*open) (struct mm_backend *be, int n_threads);
   void (*close) (struct mm_backend *be);        /* also after an open that failed half-way */

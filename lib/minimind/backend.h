@@ -35,6 +35,10 @@ void mm_backend_release (struct mm_backend *be, void *p);       /* accepts NULL 
 mm_status mm_backend_put (struct mm_backend *be, void *device, const void *host, size_t bytes) MM_NODISCARD;
 mm_status mm_backend_get (struct mm_backend *be, void *host, const void *device, size_t bytes) MM_NODISCARD;
 
+/* DEVICE, memory of mm_backend_alloc, as the host reads and writes it, where both share it (the CPU); else
+   NULL, and mm_backend_get and put copy.  Spares copies of the whole model; mm_backend_sync first.  */
+void *mm_backend_host (const struct mm_backend *be, void *device);
+
 /* Set device memory to zero; queued like an operation.  */
 mm_status mm_backend_zero (struct mm_backend *be, void *device, size_t bytes) MM_NODISCARD;
 

@@ -203,6 +203,7 @@ cpu_kernels (const struct mm_backend *be)
 
 const struct mm_backend_ops mm_cpu_ops = {
   .name = "cpu",
+  .shares_memory = true,
   .open = cpu_open,
   .close = cpu_close,
   .kernels = cpu_kernels,
