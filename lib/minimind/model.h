@@ -29,8 +29,8 @@ struct mm_param
 
 struct mm_model;                /* opaque */
 
-/* A model on BE with all parameters zero; TRAINING: weights are kept in the layouts that backward
-   needs as well.  BE must outlive it.  */
+/* A model on BE with all parameters zero: init, read or refresh it before the first pass.  TRAINING: weights
+   are kept in the layouts that backward needs as well.  BE must outlive it.  MM_EINVAL if C is impossible.  */
 mm_status mm_model_create (struct mm_backend *be, const struct mm_model_config *c, bool training,
                            struct mm_model **m) MM_NODISCARD;
 void mm_model_free (struct mm_model *m);        /* accepts NULL */
@@ -42,16 +42,18 @@ const struct mm_param *mm_model_param (const struct mm_model *m, size_t i);
 size_t mm_model_size (const struct mm_model *m);        /* elements in the flat buffer */
 float *mm_model_values (struct mm_model *m);            /* the flat buffer, device memory */
 
-/* Random start: matrices N(0, 0.02), norms 1, by (SEED, index of the tensor).  */
+/* Random start: matrices N(0, 0.02), norms 1, by (SEED, index of the tensor); refreshed.  */
 mm_status mm_model_init (struct mm_model *m, uint64_t seed) MM_NODISCARD;
 
-/* Read the parameters from FILE (model.safetensors; F32, F16, BF16): strict, all missing, extra and
-   mis-shaped tensors are listed (MM_ESHAPE, MM_EFORMAT).  lm_head.weight of a tied model must equal the
-   embedding.  */
+/* Read the parameters from FILE (model.safetensors; F32, F16, BF16), refreshed.  Strict: missing, extra and
+   mis-shaped tensors are listed (MM_ESHAPE when only shapes are wrong, else MM_EFORMAT).  A tied model's
+   embedding may stand there as model.embed_tokens.weight, as lm_head.weight or as both, which must be equal
+   then.  Old Llama files' rotary_emb.inv_freq is passed over.  */
 mm_status mm_model_read (struct mm_model *m, const struct mm_safetensors *file) MM_NODISCARD;
 
 /* Open a HuggingFace model folder (config.json, model.safetensors or sharded with an index), create the
-   model on BE and read it.  */
+   model on BE and read it.  The statuses of mm_config_read and mm_model_read; MM_ENOENT without weights;
+   MM_EFORMAT when index and shards disagree.  */
 mm_status mm_model_open (struct mm_backend *be, const char *dir, bool training, struct mm_model **m) MM_NODISCARD;
 
 /* Declare and write the parameters (or another flat buffer of the same layout, VALUES on the host, names
