@@ -25,6 +25,13 @@ struct mm_checkpoint
   json_t *state;
 };
 
+/* Make the run folder OUT if need be and hold it for this process: an fcntl lock on OUT/LOCK, until release or
+   the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY when another process
+   holds it.  */
+struct mm_run_lock;
+mm_status mm_run_lock_take (const char *out, struct mm_run_lock **lock) MM_NODISCARD;
+void mm_run_lock_release (struct mm_run_lock *lock);    /* accepts NULL */
+
 /* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
    and remove all but the KEEP newest valid ones (KEEP 0: all stay).  An existing folder of that step is
    MM_EEXIST unless it holds the same bytes.  MM_EIO on a full disk: nothing is left, older ones stand.  */
@@ -36,11 +43,11 @@ mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, co
    that differs.  */
 mm_status mm_checkpoint_verify (const char *dir) MM_NODISCARD;
 
-/* The newest step folder of run folder OUT that verifies; *DIR is a new string, NULL if there is none.
-   Damaged ones are warned of and passed over.  */
+/* The newest step folder of run folder OUT that verifies; *DIR is a new string, NULL if there is none (or no
+   OUT).  Damaged ones are warned of and passed over.  */
 mm_status mm_checkpoint_newest (const char *out, char **dir) MM_NODISCARD;
 
-/* Read a verified folder back: the model's parameters, M and V (host buffers), trainer.json.  */
+/* Read a verified folder back: the model's parameters (refreshed), M and V (host buffers), trainer.json.  */
 mm_status mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v,
                               struct mm_checkpoint *c) MM_NODISCARD;
 
