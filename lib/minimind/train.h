@@ -13,11 +13,11 @@
 #include <minimind/model_config.h>
 #include <minimind/schedule.h>
 
-/* What the command line says.  Filled with the defaults of design.md by mm_train_defaults.  */
+/* What the command line says.  Filled with the defaults by mm_train_defaults.  */
 struct mm_train_config
 {
   const char *data, *output;    /* dataset folder, run folder */
-  const char *preset, *config;  /* a model from scratch: one of both */
+  const char *preset, *config;  /* a model from scratch: at most one of both; neither, nor model: the default preset */
   const char *model;            /* or one to start from: a model or run folder */
   struct mm_compute compute;
 
@@ -27,12 +27,13 @@ struct mm_train_config
   enum mm_schedule_kind schedule;
   double min_lr_ratio, weight_decay, beta1, beta2, adam_eps, grad_clip;
   uint64_t steps;               /* 0: by epochs */
-  double epochs;
+  double epochs;                /* 0: one, unless steps says otherwise */
   uint64_t warmup;              /* steps */
   uint64_t stop_after;          /* 0: run to the end */
   uint64_t save_every, eval_every, log_every;   /* steps; 0: never (a save at the end always) */
-  int keep;
+  int keep;                     /* step folders; 0: all */
   const char *resume;           /* "auto", "never" or a folder */
+  const char *accept;           /* settings, by comma, that may differ from the checkpoint's; or NULL */
   uint64_t sample_every;        /* 0: never */
   const char *sample_prompt;
   const char *metrics_file;     /* beside OUT/log/metrics.jsonl, or NULL */
@@ -41,13 +42,15 @@ struct mm_train_config
 
 void mm_train_defaults (struct mm_train_config *c);
 
-/* Child parser of the training options; its input is a struct mm_train_config *.  It holds mm_compute_argp
-   as its own child.  */
+/* Child parser of the training options; its input is a struct mm_train_config *, filled with the
+   defaults first.  It holds mm_compute_argp as its own child.  */
 extern const struct argp mm_train_argp;
 
 /* Train: open data, make or load the model, resume, then for each step: batch, forward, backward, reduce,
-   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or a signal, saved;
-   MM_ECONFLICT, MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  */
+   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT or
+   SIGUSR1, saved (a second signal ends the process at once); MM_EGAVEUP after ten skipped updates in a
+   row; MM_ECONFLICT, MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  With dry_run: print what the
+   run would be on standard output, write nothing.  */
 mm_status mm_train (const struct mm_train_config *c) MM_NODISCARD;
 
 #endif /* MINIMIND_TRAIN_H */

@@ -6,4 +6,22 @@ lib_libcore_a_SOURCES += \
 
 lib_libcore_a_SOURCES += \
   lib/train/schedule.c \
-  lib/train/optimizer.c
+  lib/train/optimizer.c \
+  lib/train/plan.h \
+  lib/train/plan.c \
+  lib/train/state.h \
+  lib/train/state.c \
+  lib/train/signals.h \
+  lib/train/signals.c \
+  lib/train/report.h \
+  lib/train/report.c \
+  lib/train/options.c \
+  lib/train/run.h \
+  lib/train/run.c \
+  lib/train/shape.c \
+  lib/train/resume.c \
+  lib/train/save.c \
+  lib/train/validate.c \
+  lib/train/sample.c \
+  lib/train/describe.c \
+  lib/train/train.c

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <minimind/thread.h>
 #include <minimind/train.h>
 
 #include "state.h"
@@ -78,6 +79,7 @@ mm_train_defaults (struct mm_train_config *c)
     .min_lr_ratio = 0.1, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .adam_eps = 1e-8,
     .grad_clip = 1, .save_every = 100, .log_every = 1, .keep = 3, .resume = "auto",
     .sample_prompt = "",
+    .compute = { .threads = mm_cpus_allowed (), .seed = 42, .backend = "auto" },
   };
 }
 

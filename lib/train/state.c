@@ -217,7 +217,7 @@ check_counts (const char *name, const struct mm_train_state *s)
 static mm_status
 check_position (const char *name, const struct mm_plan *p, const json_t *object, uint64_t step)
 {
-  uint64_t epoch, cursor, want_epoch, want_cursor;
+  uint64_t epoch = 0, cursor = 0, want_epoch, want_cursor;
   mm_status st = read_count (name, object, "epoch", &epoch);
 
   if (st == MM_OK)

@@ -9,6 +9,7 @@ unit_tests += tests/unit/random
 unit_tests += tests/unit/hash
 unit_tests += tests/unit/comm
 unit_tests += tests/unit/schedule
+unit_tests += tests/unit/plan
 unit_tests += tests/unit/batch
 unit_tests += tests/unit/order
 unit_tests += tests/unit/sampling

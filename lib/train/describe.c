@@ -1,0 +1,156 @@
+/* describe.c -- what --dry-run prints: the run's sizes before anything is done.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include <minimind/log.h>
+
+#include "run.h"
+
+/* Parameters by part of the model.  */
+struct parts
+{
+  uint64_t embedding, attention, feed_forward, norms, head;     /* head 0: it is the embedding */
+};
+
+static struct parts
+count_parts (const struct mm_model_config *c)
+{
+  uint64_t h = c->hidden_size, hd = c->head_dim, layers = c->n_layers;
+  struct parts p;
+
+  p.embedding = (uint64_t) c->vocab_size * h;
+  p.attention = layers * (2 * c->n_heads * hd * h + 2 * c->n_kv_heads * hd * h);
+  p.feed_forward = layers * 3 * h * c->ffn_size;
+  p.head = c->tied ? 0 : p.embedding;
+  p.norms = mm_config_parameters (c) - p.embedding - p.attention - p.feed_forward - p.head;
+  return p;
+}
+
+static void
+print_part (const char *name, uint64_t parameters, double flops)
+{
+  if (parameters)
+    printf ("  %-22s %14" PRIu64, name, parameters);
+  else
+    printf ("  %-22s %14s", name, "");
+  if (flops > 0)
+    printf (" %12.2f", 1e-6 * flops);
+  putchar ('\n');
+}
+
+/* A multiplication with each weight costs 2 FLOPs forward and 4 backward.  */
+static void
+print_parameters (const struct mm_model_config *c, uint32_t seq_len)
+{
+  struct parts p = count_parts (c);
+  double all = mm_config_train_flops (c, seq_len), attention = 6.0 * (double) p.attention;
+  double feed_forward = 6.0 * (double) p.feed_forward, head = 6.0 * (double) p.embedding;
+
+  printf ("model                        parameters  MFLOP/token\n");
+  print_part ("embedding", p.embedding, 0);
+  print_part ("attention matrices", p.attention, attention);
+  print_part ("attention scores", 0, all - attention - feed_forward - head);
+  print_part ("feed-forward", p.feed_forward, feed_forward);
+  print_part ("norms", p.norms, 0);
+  print_part (c->tied ? "head (the embedding)" : "head", p.head, head);
+  print_part ("total", mm_config_parameters (c), all);
+}
+
+static void
+print_bytes (const char *name, uint64_t bytes)
+{
+  char text[32];
+
+  printf ("  %-36s %10s\n", name, mm_format_bytes (bytes, text));
+}
+
+static void
+print_memory (const struct mm_run *run)
+{
+  const struct mm_model_config *c = &run->shape;
+  struct parts p = count_parts (c);
+  uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding);
+  uint64_t pass = mm_pass_bytes (c, run->plan.order.micro_batch, run->plan.seq_len, true);
+
+  printf ("memory\n");
+  print_bytes ("parameters, float32", n * sizeof (float));
+  print_bytes ("weights packed for both passes", packed * sizeof (float));
+  print_bytes ("moments m and v, float32", 2 * n * sizeof (float));
+  print_bytes ("gradient, 64-bit fixed point", n * sizeof (int64_t));
+  print_bytes ("activations of a micro-batch", pass);
+  print_bytes ("total", (3 * n + packed) * sizeof (float) + n * sizeof (int64_t) + pass);
+}
+
+static void
+print_plan (const struct mm_run *run)
+{
+  const struct mm_plan *p = &run->plan;
+  const struct mm_schedule *s = &p->schedule;
+  char text[MM_PLAN_TEXT];
+
+  printf ("data      %" PRIu64 " rows of %" PRIu32 " tokens to train on, %" PRIu64 " to validate\n",
+          p->order.rows, p->seq_len, mm_dataset_rows (run->data, MM_VALIDATION));
+  printf ("batch     %s; %" PRIu64 " tokens\n", mm_plan_equation (p, text), p->step_tokens);
+  printf ("run       %" PRIu64 " steps; an epoch has %" PRIu64 "\n", s->total, p->windows);
+  printf ("rate      %g, %s to %g, warm-up %" PRIu64 " steps\n", s->peak, mm_schedule_names[s->kind],
+          mm_schedule_rate (s, s->total - 1), s->warmup);
+}
+
+/* The least time that the arithmetic takes on this machine.  */
+static mm_status
+print_time (const struct mm_run *run)
+{
+  const struct mm_compute *compute = &run->config->compute;
+  double flops = mm_config_train_flops (&run->shape, run->plan.seq_len) * (double) run->plan.step_tokens;
+  struct mm_backend *be = NULL;
+  mm_status st = mm_backend_open (compute->backend, compute->threads, &be);
+  double peak;
+  char step[32], all[32];
+
+  if (st < 0)
+    return st;
+  peak = mm_backend_peak (be) * run->plan.world_size;
+  printf ("time      %.3g TFLOP a step; at the FMA peak of %.0f GFLOP/s a step takes %s, the run %s\n",
+          1e-12 * flops, 1e-9 * peak, mm_format_seconds (flops / peak, step),
+          mm_format_seconds (flops / peak * (double) run->plan.schedule.total, all));
+  mm_backend_close (be);
+  return MM_OK;
+}
+
+/* Step folders that stand at the end, and their size.  */
+static void
+print_files (const struct mm_run *run)
+{
+  const struct mm_train_config *c = run->config;
+  uint64_t total = run->plan.schedule.total, saves = c->save_every ? (total - 1) / c->save_every + 1 : 1;
+  uint64_t kept = c->keep && (uint64_t) c->keep < saves ? (uint64_t) c->keep : saves;
+  uint64_t bytes = 3 * sizeof (float) * mm_config_parameters (&run->shape);
+  const char *out = c->output ? c->output : "OUT";
+  char one[32], all[32];
+
+  printf ("files     %s/step-%08" PRIu64 " and earlier ones: %" PRIu64 " saved, %" PRIu64 " kept, %s each;"
+          " %s while the last is written\n", out, total, saves, kept, mm_format_bytes (bytes, one),
+          mm_format_bytes ((kept + (saves > kept)) * bytes, all));
+  printf ("          each with config.json, generation_config.json, model.safetensors, tokenizer.json,\n"
+          "          tokenizer_config.json, optimizer.safetensors, trainer.json, MANIFEST\n");
+  printf ("          %s/latest, %s/log/metrics.jsonl, %s/log/events.jsonl, TensorBoard events in %s/log\n",
+          out, out, out, out);
+}
+
+mm_status
+mm_run_describe (const struct mm_run *run)
+{
+  mm_status st;
+
+  print_parameters (&run->shape, run->plan.seq_len);
+  print_memory (run);
+  print_plan (run);
+  st = print_time (run);
+  print_files (run);
+  return st;
+}

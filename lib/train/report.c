@@ -1,0 +1,183 @@
+/* report.c -- progress on stderr, lines of metrics, warnings about wasted time.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <jansson.h>
+
+#include <minimind/log.h>
+
+#include "report.h"
+
+static const char *const phase_names[MM_PHASES]
+  = { "data", "forward", "backward", "reduce", "update", "save", "eval" };
+
+static const double allowed_share = 0.05;       /* of the time, for waiting and for saving each */
+static const double settled = 20;               /* s before shares mean something */
+
+void
+mm_report_begin (struct mm_report *r)
+{
+  r->began = mm_now ();
+  r->loss = NAN;
+}
+
+static double
+step_seconds (const double *seconds)
+{
+  double sum = 0;
+
+  for (int i = 0; i < MM_STEP_PHASES; i++)
+    sum += seconds[i];
+  return sum;
+}
+
+/* JSON has no NaN and no infinity: null.  */
+static json_t *
+number (double x)
+{
+  return isfinite (x) ? json_real (x) : json_null ();
+}
+
+static json_t *
+seconds_object (const double *seconds)
+{
+  json_t *object = json_object ();
+
+  for (int i = 0; i < MM_PHASES; i++)
+    json_object_set_new (object, phase_names[i], number (seconds[i]));
+  return object;
+}
+
+/* Write what gathered since the last line, and begin anew.  */
+static void
+write_metrics (struct mm_report *r, const struct mm_step_facts *f)
+{
+  double seconds = step_seconds (r->seconds);
+  double speed = seconds > 0 ? (double) r->tokens / seconds : NAN;
+
+  r->loss = r->targets ? r->loss_sum / (double) r->targets : NAN;
+  if (r->log)
+    mm_runlog_metrics (r->log, f->step,
+                       json_pack ("{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
+                                  "step", (json_int_t) f->step,
+                                  "loss", number (r->loss),
+                                  "learning_rate", number (f->rate),
+                                  "grad_norm", number (f->norm),
+                                  "target_tokens", (json_int_t) r->targets,
+                                  "tokens_per_second", number (speed),
+                                  "peak_share", number (speed * r->token_flops / r->peak),
+                                  "seconds", seconds_object (r->seconds)));
+  r->loss_sum = 0;
+  r->targets = r->tokens = 0;
+  memset (r->seconds, 0, sizeof r->seconds);
+}
+
+static void
+show_progress (const struct mm_report *r, const struct mm_step_facts *f)
+{
+  double speed = (double) f->tokens / step_seconds (f->seconds);
+  double left = (mm_now () - r->began) / (double) (f->step - r->first) * (double) (r->total - f->step);
+  char eta[32];
+
+  if (!mm_progress_due ())
+    return;
+  mm_progress ("step %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  norm %.3g  %.0f tokens/s"
+               "  %.0f%% of peak  %s left", f->step, r->total,
+               f->targets ? f->loss_sum / (double) f->targets : NAN, f->rate, f->norm, speed,
+               100 * speed * r->token_flops / r->peak, mm_format_seconds (left, eta));
+}
+
+static void
+watch_data (struct mm_report *r)
+{
+  double all = step_seconds (r->all);
+
+  if (r->warned_data || all < settled || r->all[MM_DATA] <= allowed_share * all)
+    return;
+  r->warned_data = true;
+  mm_warn ("training waits for data %.0f%% of the time: reading %s is too slow",
+           100 * r->all[MM_DATA] / all, r->data);
+}
+
+void
+mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
+{
+  if (!f->skipped)
+    {
+      r->loss_sum += f->loss_sum;
+      r->targets += f->targets;
+    }
+  r->tokens += f->tokens;
+  for (int i = 0; i < MM_STEP_PHASES; i++)
+    {
+      r->seconds[i] += f->seconds[i];
+      r->all[i] += f->seconds[i];
+    }
+  show_progress (r, f);
+  if (r->log_every && (f->step % r->log_every == 0 || f->step == r->total))
+    write_metrics (r, f);
+  watch_data (r);
+}
+
+uint64_t
+mm_report_better_save_every (uint64_t every, double share)
+{
+  double factor = share / (1 - share) * (1 - allowed_share) / allowed_share;
+
+  return (uint64_t) ceil ((double) every * factor);
+}
+
+void
+mm_report_save (struct mm_report *r, uint64_t step, double seconds)
+{
+  double elapsed = mm_now () - r->began, share;
+
+  r->seconds[MM_SAVE] += seconds;
+  r->all[MM_SAVE] += seconds;
+  r->saves++;
+  share = r->all[MM_SAVE] / elapsed;
+  mm_verbose ("step %" PRIu64 ": saved in %.2f s", step, seconds);
+  if (r->log)
+    mm_runlog_event (r->log, "checkpoint", json_pack ("{s:I, s:o}", "step", (json_int_t) step,
+                                                      "seconds", number (seconds)));
+  if (r->warned_save || r->saves < 2 || elapsed < settled || share <= allowed_share)
+    return;
+  r->warned_save = true;
+  mm_warn ("saving takes %.0f%% of the time: --save-every=%" PRIu64 " would take %.0f%%", 100 * share,
+           mm_report_better_save_every (r->save_every, share), 100 * allowed_share);
+}
+
+void
+mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t targets, double seconds)
+{
+  r->seconds[MM_EVAL] += seconds;
+  r->all[MM_EVAL] += seconds;
+  mm_info ("step %" PRIu64 ": validation loss %.4f, perplexity %.2f", step, loss, exp (loss));
+  if (r->log)
+    mm_runlog_metrics (r->log, step, json_pack ("{s:I, s:o, s:I}", "step", (json_int_t) step,
+                                                "validation_loss", number (loss),
+                                                "validation_tokens", (json_int_t) targets));
+}
+
+void
+mm_report_end (struct mm_report *r, uint64_t step)
+{
+  double elapsed = mm_now () - r->began, training = step_seconds (r->all);
+  char text[32];
+
+  mm_progress_end ();
+  mm_info ("step %" PRIu64 "/%" PRIu64 "  %s: %.0f%% forward and backward, %.0f%% update, %.0f%% waiting for"
+           " data, %.0f%% saving, %.0f%% evaluating", step, r->total, mm_format_seconds (elapsed, text),
+           100 * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]) / elapsed, 100 * r->all[MM_UPDATE] / elapsed,
+           100 * r->all[MM_DATA] / elapsed, 100 * r->all[MM_SAVE] / elapsed,
+           100 * r->all[MM_EVAL] / elapsed);
+  if (r->log)
+    mm_runlog_event (r->log, "end", json_pack ("{s:I, s:o, s:o}", "step", (json_int_t) step,
+                                               "training_seconds", number (training),
+                                               "seconds", seconds_object (r->all)));
+}

@@ -1,0 +1,75 @@
+/* report.h -- what a run says of itself: progress, metrics, warnings.
+   SPDX-License-Identifier: Apache-2.0
+
+   Nothing here changes the bits of a checkpoint.  */
+
+#ifndef MM_TRAIN_REPORT_H
+#define MM_TRAIN_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <minimind/telemetry.h>
+
+/* Where the time of a run goes.  MM_FORWARD and MM_BACKWARD stand together, as mm_model_gradient
+   counts them.  */
+enum mm_phase
+{
+  MM_DATA, MM_FORWARD, MM_BACKWARD, MM_REDUCE, MM_UPDATE,       /* a step */
+  MM_STEP_PHASES,
+  MM_SAVE = MM_STEP_PHASES, MM_EVAL,                            /* beside it */
+  MM_PHASES
+};
+
+/* One step, all ranks together.  */
+struct mm_step_facts
+{
+  uint64_t step;                /* steps done, this one included */
+  double loss_sum;              /* nats, over the targets; NaN if it was not finite */
+  uint64_t targets, tokens;
+  double rate, norm;            /* learning rate; gradient norm before clipping */
+  bool skipped;
+  double seconds[MM_STEP_PHASES];
+};
+
+struct mm_report
+{
+  /* Set by the caller.  */
+  struct mm_runlog *log;        /* NULL: no log */
+  double token_flops;           /* FLOPs of training on one token */
+  double peak;                  /* FLOP/s of all ranks' backends */
+  uint64_t first, total;        /* steps: done at the start, of the whole run */
+  uint64_t log_every, save_every;       /* steps; 0: never */
+  const char *data;             /* the dataset's name */
+
+  /* The report's own.  */
+  double began;                 /* s of mm_now */
+  double loss_sum;              /* since the last line of metrics, as targets, tokens, seconds */
+  uint64_t targets, tokens;
+  double seconds[MM_PHASES];
+  double all[MM_PHASES];        /* seconds since the start */
+  uint64_t saves;
+  bool warned_data, warned_save;
+  double loss;                  /* nats a target, of the last line */
+};
+
+void mm_report_begin (struct mm_report *r);
+
+/* After each step: progress on stderr, metrics when due, a warning when training waits for data.  */
+void mm_report_step (struct mm_report *r, const struct mm_step_facts *f);
+
+/* After a save that took SECONDS; warns when saving takes more than a twentieth of the time.  */
+void mm_report_save (struct mm_report *r, uint64_t step, double seconds);
+
+/* After an evaluation that took SECONDS: mean LOSS in nats over TARGETS.  */
+void mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t targets,
+                           double seconds);
+
+/* The last line.  */
+void mm_report_end (struct mm_report *r, uint64_t step);
+
+/* The value that --save-every needs for saves to take a twentieth of the time, when EVERY makes them
+   take SHARE of it, 0 to 1.  */
+uint64_t mm_report_better_save_every (uint64_t every, double share);
+
+#endif /* MM_TRAIN_REPORT_H */
