@@ -1,19 +1,44 @@
+# The operations that are one formula for any real type; compiled again with double for the tests.
+ref_real_sources = \
+  lib/backend/cpu/ref/linear.c \
+  lib/backend/cpu/ref/attention.c \
+  lib/backend/cpu/ref/cross_entropy.c \
+  lib/backend/cpu/ref/embed.c \
+  lib/backend/cpu/ref/norm.c \
+  lib/backend/cpu/ref/rope.c \
+  lib/backend/cpu/ref/swiglu.c
+
 lib_libcore_a_SOURCES += \
   lib/minimind/backend.h \
   lib/minimind/ops.h \
   lib/backend/impl.h \
   lib/backend/backend.c \
   lib/backend/ops.c \
+  lib/backend/rope_table.c \
   lib/backend/cpu/cpu.h \
   lib/backend/cpu/kernels.h \
+  lib/backend/cpu/kernels_real.h \
   lib/backend/cpu/kernel_table.h \
   lib/backend/cpu/cpu.c \
   lib/backend/cpu/accumulate.c \
+  lib/backend/cpu/adamw.c \
+  lib/backend/cpu/attention.c \
+  lib/backend/cpu/embed.c \
+  lib/backend/cpu/grad_squares.c \
+  lib/backend/cpu/head_loss.c \
+  lib/backend/cpu/norm.c \
   lib/backend/cpu/peak.c \
+  lib/backend/cpu/rope.c \
+  lib/backend/cpu/swiglu.c \
   lib/backend/cpu/ref/ref.h \
   lib/backend/cpu/ref/kernels.c \
+  lib/backend/cpu/ref/real.h \
   lib/backend/cpu/ref/accumulate.c \
-  lib/backend/cpu/ref/peak.c
+  lib/backend/cpu/ref/adamw.c \
+  lib/backend/cpu/ref/grad_squares.c \
+  lib/backend/cpu/ref/head_grad_weight.c \
+  lib/backend/cpu/ref/peak.c \
+  $(ref_real_sources)
 
 # lib/backend/cpu/simd holds each kernel once; it is compiled for every instruction set, whose vector
 # type stands in simd/v16.h, and the tables simd/kernels.c are chosen from at run time.
@@ -25,7 +50,16 @@ simd_sources = \
   lib/backend/cpu/simd/v16_neon.h \
   lib/backend/cpu/simd/kernels.c \
   lib/backend/cpu/simd/accumulate.c \
-  lib/backend/cpu/simd/peak.c
+  lib/backend/cpu/simd/peak.c \
+  lib/backend/cpu/ref/adamw.c \
+  lib/backend/cpu/ref/attention.c \
+  lib/backend/cpu/ref/cross_entropy.c \
+  lib/backend/cpu/ref/embed.c \
+  lib/backend/cpu/ref/grad_squares.c \
+  lib/backend/cpu/ref/head_grad_weight.c \
+  lib/backend/cpu/ref/norm.c \
+  lib/backend/cpu/ref/rope.c \
+  lib/backend/cpu/ref/swiglu.c
 
 if KERNELS_AVX2
 noinst_LIBRARIES += lib/libcpu_avx2.a

@@ -165,8 +165,8 @@ mm_status mm_accumulate (struct mm_backend *be, const float *g, size_t n, int64_
 
 enum { MM_GRAD_BLOCK = 4096 };
 
-/* partial[b] (host) = sum of squares of block b of the gradient acc * 2^-34 / n_targets, FIRST being a
-   multiple of MM_GRAD_BLOCK and partial[0] its block.  */
+/* partial[b] (host) = sum of squares of block b of elements [FIRST, FIRST + N) of the gradient
+   acc * 2^-34 / n_targets, MM_GRAD_BLOCK elements each; FIRST a multiple of that (MM_EINVAL).  */
 mm_status mm_grad_squares (struct mm_backend *be, const int64_t *acc, size_t first, size_t n,
                            uint64_t n_targets, double *partial) MM_NODISCARD;
 

@@ -164,6 +164,45 @@ mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t cou
   return st;
 }
 
+/* ---- threads ---- */
+
+struct split
+{
+  size_t n, grain;
+  mm_cpu_split_fn *fn;
+  void *job;
+};
+
+static void
+run_part (void *arg, int thread, int n_threads)
+{
+  struct split *s = arg;
+  size_t from, to;
+
+  mm_share (s->n, s->grain, thread, n_threads, &from, &to);
+  if (from < to)
+    s->fn (s->job, from, to);
+}
+
+void
+mm_cpu_split (struct mm_backend *be, size_t n, size_t grain, mm_cpu_split_fn *fn, void *job)
+{
+  struct split s = { n, grain, fn, job };
+
+  if (n <= grain)
+    fn (job, 0, n);
+  else
+    mm_team_run (mm_cpu_state (be)->team, run_part, &s);
+}
+
+void
+mm_cpu_split_rows (struct mm_backend *be, size_t rows, size_t cols, mm_cpu_split_fn *fn, void *job)
+{
+  enum { WORTH_A_THREAD = 4096 };
+
+  mm_cpu_split (be, rows, cols < WORTH_A_THREAD ? WORTH_A_THREAD / (cols + 1) + 1 : 1, fn, job);
+}
+
 /* ---- the table ---- */
 
 static void
@@ -214,5 +253,20 @@ const struct mm_backend_ops mm_cpu_ops = {
   .zero = cpu_zero,
   .sync = cpu_sync,
   .peak = mm_cpu_peak,
+  .embed = mm_cpu_embed,
+  .embed_grad = mm_cpu_embed_grad,
+  .rmsnorm = mm_cpu_rmsnorm,
+  .rmsnorm_grad = mm_cpu_rmsnorm_grad,
+  .head_norm = mm_cpu_head_norm,
+  .head_norm_grad = mm_cpu_head_norm_grad,
+  .rope = mm_cpu_rope,
+  .attention = mm_cpu_attention,
+  .attention_grad = mm_cpu_attention_grad,
+  .swiglu = mm_cpu_swiglu,
+  .swiglu_grad = mm_cpu_swiglu_grad,
+  .head_loss = mm_cpu_head_loss,
   .accumulate = mm_cpu_accumulate,
+  .grad_squares = mm_cpu_grad_squares,
+  .grad_values = mm_cpu_grad_values,
+  .adamw_step = mm_cpu_adamw_step,
 };

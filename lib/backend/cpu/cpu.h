@@ -43,9 +43,56 @@ mm_cpu_state (const struct mm_backend *be)
 mm_status mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t count,
                           size_t size, void *p) MM_NODISCARD;
 
-/* The entries of the table, each in the file of its name.  */
+/* Call FN (JOB, from, to) for parts of [0, N), cut at multiples of GRAIN, on the team's threads; on the
+   caller's alone where there is one part.  */
+typedef void mm_cpu_split_fn (void *job, size_t from, size_t to);
+void mm_cpu_split (struct mm_backend *be, size_t n, size_t grain, mm_cpu_split_fn *fn, void *job);
+
+/* The same for rows of COLS values: parts worth a thread.  */
+void mm_cpu_split_rows (struct mm_backend *be, size_t rows, size_t cols, mm_cpu_split_fn *fn, void *job);
+
+/* Rows [FROM, TO) of M; absent stays absent.  */
+static inline struct mm_mat
+mm_mat_rows (struct mm_mat m, size_t from, size_t to)
+{
+  return (struct mm_mat) { m.data ? m.data + from * m.ld : NULL, to - from, m.cols, m.ld };
+}
+
+/* The entries of the table, each in the file of its name (the gradient's beside its operation).  */
+mm_status mm_cpu_embed (struct mm_backend *be, struct mm_mat table, const int32_t *ids, struct mm_mat y);
+mm_status mm_cpu_embed_grad (struct mm_backend *be, struct mm_mat dy, const int32_t *ids,
+                             struct mm_mat dtable);
+mm_status mm_cpu_rmsnorm (struct mm_backend *be, struct mm_mat x, const float *w, float eps,
+                          struct mm_mat y, float *rms);
+mm_status mm_cpu_rmsnorm_grad (struct mm_backend *be, struct mm_mat dy, struct mm_mat x, const float *w,
+                               const float *rms, struct mm_mat residual, struct mm_mat dx, float *dw);
+mm_status mm_cpu_head_norm (struct mm_backend *be, struct mm_mat x, size_t hd, const float *w, float eps,
+                            struct mm_mat y, float *rms);
+mm_status mm_cpu_head_norm_grad (struct mm_backend *be, struct mm_mat dy, struct mm_mat x, size_t hd,
+                                 const float *w, const float *rms, struct mm_mat dx, float *dw);
+mm_status mm_cpu_rope (struct mm_backend *be, struct mm_mat x, size_t hd, const int32_t *positions,
+                       const float *cosines, const float *sines, bool grad);
+mm_status mm_cpu_attention (struct mm_backend *be, struct mm_heads heads, struct mm_mat q, struct mm_mat k,
+                            struct mm_mat v, const struct mm_segment *segments, size_t n_segments,
+                            struct mm_mat o, float *stats);
+mm_status mm_cpu_attention_grad (struct mm_backend *be, struct mm_heads heads, struct mm_mat q,
+                                 struct mm_mat k, struct mm_mat v, struct mm_mat o, const float *stats,
+                                 struct mm_mat d_o, const struct mm_segment *segments, size_t n_segments,
+                                 struct mm_mat dq, struct mm_mat dk, struct mm_mat dv);
+mm_status mm_cpu_swiglu (struct mm_backend *be, struct mm_mat gate_up, struct mm_mat y);
+mm_status mm_cpu_swiglu_grad (struct mm_backend *be, struct mm_mat dy, struct mm_mat gate_up,
+                              struct mm_mat d_gate_up, struct mm_mat y);
+mm_status mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
+                            const int32_t *targets, float *losses, int64_t *loss_sum, int *overflow,
+                            struct mm_mat dx, struct mm_mat dw);
 mm_status mm_cpu_accumulate (struct mm_backend *be, const float *g, size_t n, int64_t *acc,
                              int *overflow);
+mm_status mm_cpu_grad_squares (struct mm_backend *be, const int64_t *acc, size_t first, size_t n,
+                               uint64_t n_targets, double *partial);
+mm_status mm_cpu_grad_values (struct mm_backend *be, const int64_t *acc, size_t n, uint64_t n_targets,
+                              float *g);
+mm_status mm_cpu_adamw_step (struct mm_backend *be, const struct mm_adamw *a, int64_t *acc,
+                             uint64_t n_targets, size_t n, float *p, float *m, float *v);
 double mm_cpu_peak (struct mm_backend *be);
 
 #endif /* BACKEND_CPU_H */

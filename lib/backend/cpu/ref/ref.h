@@ -1,13 +1,25 @@
 /* ref.h -- included first by the reference kernels: plain scalar C, the definition of the bits.
-   SPDX-License-Identifier: Apache-2.0  */
+   SPDX-License-Identifier: Apache-2.0
+
+   They are the kernel set "generic".  Where a compiler makes good vector code of one by itself, the
+   other sets compile the same file (simd_sources in local.mk).  */
 
 #ifndef CPU_REF_H
 #define CPU_REF_H
 
 #include <config.h>
 
-#define MM_ISA generic
+#ifndef MM_ISA
+# define MM_ISA generic
+#endif
 
 #include "../kernels.h"
+
+/* The gradient that a fixed-point sum stands for.  */
+static inline float
+ref_gradient (int64_t q, uint64_t n_targets)
+{
+  return (float) q / (float) (INT64_C (1) << MM_FIXED_BITS) / (float) n_targets;
+}
 
 #endif /* CPU_REF_H */
