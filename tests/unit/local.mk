@@ -26,3 +26,7 @@ tests_unit_libref64_a_SOURCES = $(ref_real_sources)
 tests_unit_libref64_a_CFLAGS = $(AM_CFLAGS) -DMM_REF_DOUBLE
 unit_tests += tests/unit/ops_optimizer
 tests_unit_ops_optimizer_SOURCES = tests/unit/ops_optimizer.c tests/unit/ops.h
+unit_tests += tests/unit/files
+unit_tests += tests/unit/json
+unit_tests += tests/unit/safetensors
+EXTRA_DIST += tests/unit/scratch.h
