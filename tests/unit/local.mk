@@ -30,3 +30,6 @@ unit_tests += tests/unit/files
 unit_tests += tests/unit/json
 unit_tests += tests/unit/safetensors
 EXTRA_DIST += tests/unit/scratch.h
+unit_tests += tests/unit/model
+unit_tests += tests/unit/session
+EXTRA_DIST += tests/unit/small_model.h
