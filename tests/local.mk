@@ -11,7 +11,6 @@ AM_TESTS_ENVIRONMENT = \
 
 unit_tests =
 cli_tests =
-check_LIBRARIES =
 
 include tests/unit/local.mk
 include tests/cli/local.mk

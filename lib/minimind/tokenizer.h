@@ -1,10 +1,17 @@
 /* tokenizer.h -- byte-level BPE: text to ids and back, as HuggingFace tokenizers does it.
    SPDX-License-Identifier: Apache-2.0
 
-   Reads tokenizer.json (byte-level BPE; anything else is refused with its reason) and the
-   tokenizer_config.json beside it.  Ids equal those of HF tokenizers for valid UTF-8.  A
-   tokenizer is immutable once loaded and may be used from several threads; each thread
-   encodes through an encoder of its own, which holds caches and scratch memory.
+   Reads tokenizer.json and the tokenizer_config.json beside it.  Ids equal those of HF
+   tokenizers for valid UTF-8 (text encoded with add_special_tokens = false).  Supported is
+   byte-level BPE with the patterns of GPT-2, Qwen2 and Llama-3, added tokens of every kind,
+   ignore_merges, merges as pairs or strings.  Whatever else would change ids is refused by
+   name: other models, normalizers, pre-tokenizers and decoders, dropout, byte_fallback,
+   prefixes, truncation, padding, post-processors that add tokens, vocabularies that lack bytes
+   (HF drops them from the text in silence), and added tokens whose ids in the file are not those
+   that HF would give them.
+
+   A tokenizer is immutable once loaded and may be used from several threads; each thread
+   encodes through an encoder of its own, which holds caches and scratch memory (about 3 MB).
 
      struct mm_tokenizer *t;
      if (mm_tokenizer_load ("tokenizer.json", &t) < 0) ...
@@ -81,12 +88,20 @@ mm_status mm_encoder_open (const struct mm_tokenizer *t, struct mm_encoder **e) 
 void mm_encoder_close (struct mm_encoder *e);   /* accepts NULL */
 
 /* Append the ids of TEXT to IDS.  MM_EFORMAT at invalid UTF-8: the message holds the byte
-   offset, mm_utf8_check finds it first.  Time O(n log n) at worst in SIZE.  */
+   offset, mm_utf8_check finds it first.  Time is linear in SIZE (O(n log n) for vocabularies
+   whose merges do not stand behind those that make their parts).  On failure IDS may have
+   grown by some ids.
+
+   An added token matches wherever its text stands, before anything else, the longest of those
+   that start first (HF's leftmost-longest); but a token with special = true is text without
+   MM_PARSE_SPECIAL, as under HF's encode_special_tokens.  */
 mm_status mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags,
                      struct mm_ids *ids) MM_NODISCARD;
 
-/* A place at or before LIMIT where TEXT may be cut so that the two parts, encoded apart, give
-   the ids of the whole; 0 if there is none.  For streaming and threads.  */
+/* The last place at or before LIMIT where TEXT may be cut so that the two parts, encoded apart,
+   give the ids of the whole, whatever follows the SIZE bytes; 0 if none is found, as in a text
+   of one word.  TEXT is valid UTF-8 but for a character cut off by its end.  For streaming and
+   threads.  */
 size_t mm_encode_cut (const struct mm_tokenizer *t, const char *text, size_t size, size_t limit,
                       unsigned flags);
 
@@ -98,7 +113,8 @@ size_t mm_utf8_check (const char *text, size_t size, bool *truncated);
 
 /* Append the bytes of IDS to *TEXT (grown with realloc; capacity tracked).  Ids that do not
    exist are skipped, as HF does.  SKIP_SPECIAL leaves special tokens out.  The bytes may not
-   be valid UTF-8 where a model made them.  */
+   be valid UTF-8 where a model made them; HF then shows U+FFFD.  (HF also garbles added tokens
+   made of certain accented letters, which here stay what they are.)  */
 mm_status mm_decode (const struct mm_tokenizer *t, const uint32_t *ids, size_t count,
                      bool skip_special, char **text, size_t *size, size_t *capacity) MM_NODISCARD;
 

@@ -1,3 +1,22 @@
 lib_libcore_a_SOURCES += \
   lib/minimind/tokenizer.h \
   lib/minimind/bpe_trainer.h
+
+lib_libcore_a_SOURCES += \
+  lib/text/added.c lib/text/added.h \
+  lib/text/bpe.c lib/text/bpe.h \
+  lib/text/bpe_merge.c \
+  lib/text/byte_class.c lib/text/byte_class.h \
+  lib/text/byte_table.c lib/text/byte_table.h \
+  lib/text/encode.c \
+  lib/text/load_added.c \
+  lib/text/load_config.c \
+  lib/text/load_model.c \
+  lib/text/load_pipeline.c \
+  lib/text/pretokenize.c lib/text/pretokenize.h \
+  lib/text/tokenizer.c lib/text/tokenizer_impl.h \
+  lib/text/trie.c lib/text/trie.h \
+  lib/text/unicode.h lib/text/unicode_table.c \
+  lib/text/utf8.c
+
+EXTRA_DIST += lib/text/make-unicode.py

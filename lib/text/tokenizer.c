@@ -1,0 +1,277 @@
+/* tokenizer.c -- loading a tokenizer, asking it, and decoding.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <minimind/files.h>
+#include <minimind/json.h>
+#include <minimind/memory.h>
+
+#include "tokenizer_impl.h"
+
+enum { FILE_LIMIT = 1 << 28 };  /* 256 MB, ten times the largest in use */
+
+/* ---- loading ---- */
+
+static mm_status
+build (const char *name, const json_t *root, const json_t *config, struct mm_tokenizer *t)
+{
+  const json_t *model = json_object_get (root, "model");
+  mm_status st;
+
+  if (!json_is_object (root) || !json_is_object (model))
+    return mm_fail (MM_EFORMAT, "%s: this is not a tokenizer.json: it has no model", name);
+  st = mm_load_added (name, json_object_get (root, "added_tokens"),
+                      json_object_get (model, "vocab"), t);
+  if (st == MM_OK)
+    st = mm_load_model (name, model, t);
+  if (st == MM_OK)
+    st = mm_load_pipeline (name, root, t);
+  if (st == MM_OK)
+    st = mm_added_build (&t->verbatim, t->added, t->n_added, false);
+  if (st == MM_OK)
+    st = mm_added_build (&t->normalized, t->added, t->n_added, true);
+  if (st == MM_OK)
+    st = mm_load_config (name, config, t);
+  return st;
+}
+
+/* Make a tokenizer that owns JSON and CONFIG, which are freed if it cannot be made.  */
+static mm_status
+adopt (const char *name, char *json, size_t json_size, const char *config_name, char *config,
+       size_t config_size, struct mm_tokenizer **out)
+{
+  json_t *root = NULL, *config_root = NULL;
+  struct mm_tokenizer *t;
+  mm_status st = mm_alloc ("tokenizer", 1, sizeof *t, &t);
+
+  *out = NULL;
+  if (st < 0)
+    {
+      free (json);
+      free (config);
+      return st;
+    }
+  *t = (struct mm_tokenizer) { .json = json, .json_size = json_size, .config = config,
+                               .config_size = config_size };
+  st = mm_sha256_bytes (json, json_size, t->sha256);
+  if (st == MM_OK)
+    st = mm_json_parse (name, json, json_size, &root);
+  if (st == MM_OK && config)
+    st = mm_json_parse (config_name, config, config_size, &config_root);
+  if (st == MM_OK)
+    st = build (name, root, config_root, t);
+  json_decref (root);
+  json_decref (config_root);
+  if (st < 0)
+    mm_tokenizer_free (t);
+  else
+    *out = t;
+  return st;
+}
+
+/* The name of the configuration beside PATH, or NULL if the name has no such form.  */
+static mm_status
+config_path (const char *path, char **config)
+{
+  static const char tail[] = "tokenizer.json", replacement[] = "tokenizer_config.json";
+  size_t size = strlen (path), stem = size - (sizeof tail - 1);
+  mm_status st;
+
+  *config = NULL;
+  if (size < sizeof tail - 1 || strcmp (path + stem, tail) != 0)
+    return MM_OK;
+  st = mm_alloc ("file name", stem + sizeof replacement, 1, config);
+  if (st < 0)
+    return st;
+  memcpy (*config, path, stem);
+  memcpy (*config + stem, replacement, sizeof replacement);
+  return MM_OK;
+}
+
+static mm_status
+load_file (const char *path, struct mm_tokenizer **t)
+{
+  char *json = NULL, *config = NULL, *config_name = NULL;
+  size_t json_size = 0, config_size = 0;
+  struct stat info;
+  mm_status st = mm_read_file (path, FILE_LIMIT, &json, &json_size);
+
+  if (st == MM_OK)
+    st = config_path (path, &config_name);
+  if (st == MM_OK && config_name && stat (config_name, &info) == 0)
+    st = mm_read_file (config_name, FILE_LIMIT, &config, &config_size);
+  if (st == MM_OK)
+    st = adopt (path, json, json_size, config_name, config, config_size, t);
+  else
+    free (json);
+  free (config_name);
+  return st;
+}
+
+mm_status
+mm_tokenizer_load (const char *path, struct mm_tokenizer **t)
+{
+  struct stat info;
+  char *file;
+  mm_status st;
+
+  *t = NULL;
+  if (stat (path, &info) < 0)
+    return mm_fail_errno (path);
+  if (!S_ISDIR (info.st_mode))
+    return load_file (path, t);
+  file = mm_path_join (path, "tokenizer.json");
+  if (!file)
+    return mm_fail (MM_ENOMEM, "%s: out of memory", path);
+  st = load_file (file, t);
+  free (file);
+  return st;
+}
+
+mm_status
+mm_tokenizer_parse (const char *name, const char *json, size_t json_size, const char *config,
+                    size_t config_size, struct mm_tokenizer **t)
+{
+  char *json_copy = NULL, *config_copy = NULL;
+  mm_status st = mm_alloc ("tokenizer", json_size + 1, 1, &json_copy);
+
+  *t = NULL;
+  if (st == MM_OK && config)
+    st = mm_alloc ("tokenizer", config_size + 1, 1, &config_copy);
+  if (st < 0)
+    {
+      free (json_copy);
+      return st;
+    }
+  memcpy (json_copy, json, json_size);
+  if (config)
+    memcpy (config_copy, config, config_size);
+  return adopt (name, json_copy, json_size, name, config_copy, config_size, t);
+}
+
+void
+mm_tokenizer_free (struct mm_tokenizer *t)
+{
+  if (!t)
+    return;
+  mm_bpe_free (&t->bpe);
+  mm_trie_free (&t->vocabulary);
+  mm_added_free (&t->verbatim);
+  mm_added_free (&t->normalized);
+  free (t->added);
+  free (t->special);
+  free (t->texts);
+  free (t->text_bytes);
+  free (t->json);
+  free (t->config);
+  free (t);
+}
+
+/* ---- asking ---- */
+
+void
+mm_tokenizer_files (const struct mm_tokenizer *t, const char **json, size_t *json_size,
+                    const char **config, size_t *config_size)
+{
+  *json = t->json;
+  *json_size = t->json_size;
+  *config = t->config;
+  *config_size = t->config_size;
+}
+
+const char *
+mm_tokenizer_sha256 (const struct mm_tokenizer *t)
+{
+  return t->sha256;
+}
+
+uint32_t
+mm_tokenizer_vocab_size (const struct mm_tokenizer *t)
+{
+  return t->n_ids;
+}
+
+int32_t
+mm_tokenizer_bos (const struct mm_tokenizer *t)
+{
+  return t->bos;
+}
+
+int32_t
+mm_tokenizer_eos (const struct mm_tokenizer *t)
+{
+  return t->eos;
+}
+
+int32_t
+mm_tokenizer_pad (const struct mm_tokenizer *t)
+{
+  return t->pad;
+}
+
+const char *
+mm_tokenizer_bytes (const struct mm_tokenizer *t, uint32_t id, size_t *size)
+{
+  *size = 0;
+  if (id >= t->n_ids || t->texts[id].value == MM_TRIE_NONE)
+    return NULL;
+  *size = t->texts[id].size;
+  return t->texts[id].bytes;
+}
+
+bool
+mm_tokenizer_is_special (const struct mm_tokenizer *t, uint32_t id)
+{
+  return id < t->n_ids && t->special[id];
+}
+
+int32_t
+mm_tokenizer_find (const struct mm_tokenizer *t, const char *text)
+{
+  size_t size = strlen (text);
+
+  for (size_t i = 0; i < t->n_added; i++)
+    if (strcmp (t->added[i].text, text) == 0)
+      return (int32_t) t->added[i].id;
+  for (uint32_t id = 0; id < t->n_ids; id++)
+    if (t->texts[id].value != MM_TRIE_NONE && t->texts[id].size == size
+        && memcmp (t->texts[id].bytes, text, size) == 0)
+      return (int32_t) id;
+  return MM_NO_TOKEN;
+}
+
+/* ---- decoding ---- */
+
+mm_status
+mm_decode (const struct mm_tokenizer *t, const uint32_t *ids, size_t count, bool skip_special,
+           char **text, size_t *size, size_t *capacity)
+{
+  size_t total = *size;
+  char *where;
+  mm_status st;
+
+  for (size_t i = 0; i < count; i++)
+    if (ids[i] < t->n_ids)
+      total += t->texts[ids[i]].size;
+  st = mm_grow ("decoded text", text, capacity, total, 1);
+  if (st < 0)
+    return st;
+  where = *text + *size;
+  for (size_t i = 0; i < count; i++)
+    {
+      size_t n;
+      const char *bytes = mm_tokenizer_bytes (t, ids[i], &n);
+
+      if (!bytes || (skip_special && mm_tokenizer_is_special (t, ids[i])))
+        continue;
+      memcpy (where, bytes, n);
+      where += n;
+    }
+  *size = (size_t) (where - *text);
+  return MM_OK;
+}
