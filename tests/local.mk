@@ -11,6 +11,7 @@ AM_TESTS_ENVIRONMENT = \
 
 unit_tests =
 cli_tests =
+check_LIBRARIES =
 
 include tests/unit/local.mk
 include tests/cli/local.mk

@@ -24,8 +24,11 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/adamw.c \
   lib/backend/cpu/attention.c \
   lib/backend/cpu/embed.c \
+  lib/backend/cpu/gemm.h \
+  lib/backend/cpu/gemm.c \
   lib/backend/cpu/grad_squares.c \
   lib/backend/cpu/head_loss.c \
+  lib/backend/cpu/linear.c \
   lib/backend/cpu/norm.c \
   lib/backend/cpu/peak.c \
   lib/backend/cpu/rope.c \
@@ -35,6 +38,7 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/ref/real.h \
   lib/backend/cpu/ref/accumulate.c \
   lib/backend/cpu/ref/adamw.c \
+  lib/backend/cpu/ref/gemm.c \
   lib/backend/cpu/ref/grad_squares.c \
   lib/backend/cpu/ref/head_grad_weight.c \
   lib/backend/cpu/ref/peak.c \
@@ -50,6 +54,7 @@ simd_sources = \
   lib/backend/cpu/simd/v16_neon.h \
   lib/backend/cpu/simd/kernels.c \
   lib/backend/cpu/simd/accumulate.c \
+  lib/backend/cpu/simd/gemm.c \
   lib/backend/cpu/simd/peak.c \
   lib/backend/cpu/ref/adamw.c \
   lib/backend/cpu/ref/attention.c \

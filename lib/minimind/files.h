@@ -22,14 +22,15 @@ mm_status mm_read_file (const char *path, size_t limit, char **data, size_t *siz
 /* A file being written.  */
 struct mm_output;               /* opaque */
 
-/* Begin PATH ("-": standard output, for streams only).  MM_EEXIST if PATH exists
+/* Begin PATH ("-": standard output, for streams only).  A device or pipe that stands there
+   is written to as a stream, never replaced.  MM_EEXIST if PATH is anything else that exists
    and FORCE is false; MM_EIO if it is a directory or cannot be made there.  */
 mm_status mm_output_open (const char *path, bool force, struct mm_output **out) MM_NODISCARD;
 
 /* Append; short writes and EINTR handled.  MM_EIO names the path.  */
 mm_status mm_output_write (struct mm_output *out, const void *data, size_t size) MM_NODISCARD;
 
-/* Write at OFFSET without moving the end; not for standard output.  */
+/* Write at OFFSET without moving the end; MM_EIO for streams that cannot seek.  */
 mm_status mm_output_write_at (struct mm_output *out, uint64_t offset, const void *data,
                               size_t size) MM_NODISCARD;
 
@@ -38,12 +39,14 @@ mm_status mm_output_write_at (struct mm_output *out, uint64_t offset, const void
 mm_status mm_output_commit (struct mm_output *out) MM_NODISCARD;
 
 /* Give up: remove the temporary file.  Accepts NULL.  Also done when a signal
-   (INT, TERM, HUP) ends the tool: mm_cli_begin arranges it.  */
+   (INT, TERM, HUP) ends a tool that called mm_cli_begin.  */
 void mm_output_abort (struct mm_output *out);
 
 /* A folder being written: a hidden sibling that becomes PATH by rename.  *TEMP is the
-   folder to write into (owned by OUT).  With FORCE an existing PATH is replaced:
-   renamed aside, then removed after the new one stands.  */
+   folder to write into (owned by OUT).  MM_EEXIST if PATH exists and FORCE is false.  With FORCE the
+   two are exchanged and the old one removed after the new one stands; but a PATH that is no result of
+   this suite (it holds folders, or no dataset.json, config.json or adapter_config.json, and is not
+   empty) is MM_EEXIST all the same.  MM_EINVAL for a PATH like "." or "/"; MM_EIO.  */
 struct mm_output_dir;
 mm_status mm_output_dir_open (const char *path, bool force, struct mm_output_dir **out,
                               const char **temp) MM_NODISCARD;
@@ -51,11 +54,12 @@ mm_status mm_output_dir_commit (struct mm_output_dir *out) MM_NODISCARD;
 void mm_output_dir_abort (struct mm_output_dir *out);
 
 /* Write SIZE bytes as PATH, synced, in one call; for files inside a folder that
-   is not yet published.  */
+   is not yet published.  MM_EEXIST if PATH is there, MM_EIO.  */
 mm_status mm_write_file (const char *path, const void *data, size_t size) MM_NODISCARD;
 
-/* fsync the folder PATH; remove a tree of files and folders (no links followed);
-   "DIR/NAME" as a new string, NULL when memory is short.  */
+/* fsync the folder PATH; remove a tree of files and folders (no links followed; MM_ENOENT,
+   MM_EIO, also where it is nested deeper than 64); "DIR/NAME" as a new string, NULL when memory
+   is short.  */
 mm_status mm_sync_dir (const char *path) MM_NODISCARD;
 mm_status mm_remove_tree (const char *path) MM_NODISCARD;
 char *mm_path_join (const char *dir, const char *name);

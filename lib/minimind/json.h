@@ -33,7 +33,9 @@ mm_status mm_json_string (const char *name, const json_t *object, const char *ke
                           const char **value) MM_NODISCARD;
 
 /* OBJECT as text with two-space indent, keys in insertion order, a newline at the
-   end; the caller frees *TEXT.  Compact without PRETTY (and without newline).  */
+   end; the caller frees *TEXT.  Compact without PRETTY (and without newline).  The bytes do not depend
+   on Jansson's version: a real has the fewest digits that read back as the same double.  MM_EINVAL
+   beyond 64 levels.  */
 mm_status mm_json_text (const json_t *object, bool pretty, char **text) MM_NODISCARD;
 
 #endif /* MINIMIND_JSON_H */

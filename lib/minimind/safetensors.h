@@ -41,7 +41,8 @@ struct mm_tensor
 struct mm_safetensors;          /* an open file */
 
 /* Open PATH and validate its header completely against the file's size.
-   MM_ENOENT, MM_EIO, MM_EFORMAT.  */
+   MM_ENOENT, MM_EIO (a directory included), MM_EFORMAT; MM_EUNSUP for a tensor of more than
+   MM_MAX_DIMS dimensions.  */
 mm_status mm_safetensors_open (const char *path, struct mm_safetensors **file) MM_NODISCARD;
 void mm_safetensors_close (struct mm_safetensors *file);        /* accepts NULL */
 
@@ -83,26 +84,29 @@ mm_status mm_safetensors_read_f32 (const struct mm_safetensors *file,
 struct mm_safetensors_writer;
 
 /* Begin PATH.  PUBLISH true: through mm_output (temporary name, atomic rename at
-   commit, FORCE as there).  PUBLISH false: directly, for files inside a folder that
-   is published as a whole.  */
+   commit, FORCE and statuses as there).  PUBLISH false: directly, for files inside a folder that
+   is published as a whole; MM_EEXIST if PATH is there.  */
 mm_status mm_safetensors_create (const char *path, bool publish, bool force,
                                  struct mm_safetensors_writer **w) MM_NODISCARD;
 
 /* Metadata may be added until commit; "format" = "pt" is always there.  Strings are
-   copied.  */
+   copied.  MM_EINVAL if they are no UTF-8.  */
 mm_status mm_safetensors_add_meta (struct mm_safetensors_writer *w, const char *key,
                                    const char *value) MM_NODISCARD;
 
 /* Declare all tensors before the first write.  SHAPE[0] may be MM_GROWING: its rows are
    counted as they are written (they are spooled in an unnamed file beside PATH and put
-   in place at commit, since what follows them must move).  */
+   in place at commit, since what follows them must move).  MM_EINVAL: a name used before, more than
+   MM_MAX_DIMS dimensions, a size that is no whole number of bytes or too large, empty rows that grow,
+   a call after the first write.  */
 #define MM_GROWING UINT64_MAX
 mm_status mm_safetensors_declare (struct mm_safetensors_writer *w, const char *name,
                                   enum mm_dtype dtype, int n_dims, const uint64_t *shape) MM_NODISCARD;
 
 /* Append SIZE bytes to the tensor NAME; tensors may be written in any interleaving.
    Layout: dtype descending, then name, as the reference writer; data starts at a
-   multiple of 4096; equal contents give equal bytes.  */
+   multiple of 4096; equal contents give equal bytes.  MM_EINVAL for a name that was not declared and
+   beyond the tensor's size; MM_EIO, at once where the disk has no room for all that was declared.  */
 mm_status mm_safetensors_write (struct mm_safetensors_writer *w, const char *name,
                                 const void *data, size_t size) MM_NODISCARD;
 

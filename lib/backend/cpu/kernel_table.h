@@ -6,6 +6,9 @@
 
 const struct mm_cpu_kernels mm_kernel (kernels) = {
   .name = MM_STRING (MM_ISA),
+  .mr = MM_MR,
+  .nr = MM_NR,
+  .nc = MM_NC,
 #define KERNEL(result, name, args) .name = mm_kernel (name),
   MM_CPU_KERNELS (KERNEL)
 #undef KERNEL

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "kernels_real.h"
+#include "gemm.h"
 
 #define MM_CPU_KERNELS(KERNEL) \
   MM_REAL_KERNELS (KERNEL, float, struct mm_mat) \
@@ -26,11 +27,25 @@
   KERNEL (void, adamw_step, (const struct mm_adamw *a, int64_t *acc, uint64_t n_targets, size_t n, \
                              float *p, float *m, float *v)) \
   /* Run ROUNDS rounds of independent fmas in registers; returns their FLOPs.  *SINK keeps them alive.  */ \
-  KERNEL (double, peak, (size_t rounds, float *sink))
+  KERNEL (double, peak, (size_t rounds, float *sink)) \
+  /* One thread's part of a product with chains in one piece.  PACK holds gemm_pack floats.  True if FIXED \
+     met a value out of range.  */ \
+  KERNEL (bool, gemm, (const struct mm_gemm *g, float *pack)) \
+  /* y [rows, y_ld] = chains over k, from START (NULL: +0; may be y), for at most MR rows and NR columns. \
+     Element (i, k) of A at a[i * a_row + k * a_step], (k, j) of B at b[k * b_step + j], readable to NR \
+     columns.  For operations that have small products inside.  */ \
+  KERNEL (void, gemm_tile, (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, \
+                            size_t a_step, const float *b, size_t b_step, const float *start, \
+                            size_t start_ld, float *y, size_t y_ld)) \
+  /* Panels of NR columns, zeros beyond COLS, from a matrix whose element (k, j) stands at b[k * ld + j], \
+     or, transposed, at b[j * ld + k]: PANELS [cols / NR rounded up][k][NR].  */ \
+  KERNEL (void, gemm_pack, (const float *b, size_t ld, bool transposed, size_t k, size_t cols, float *panels))
 
 struct mm_cpu_kernels
 {
   const char *name;             /* "avx512" */
+  size_t mr, nr;                /* rows and columns of a tile of gemm */
+  size_t nc;                    /* columns of B, times MM_GEMM_K, that the second cache holds */
 #define KERNEL(result, name, args) result (*name) args;
   MM_CPU_KERNELS (KERNEL)
 #undef KERNEL

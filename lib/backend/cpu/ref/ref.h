@@ -13,6 +13,9 @@
 # define MM_ISA generic
 #endif
 
+/* Any tile gives the same bits.  */
+enum { MM_MR = 4, MM_NR = 16, MM_NC = 256 };
+
 #include "../kernels.h"
 
 /* The gradient that a fixed-point sum stands for.  */

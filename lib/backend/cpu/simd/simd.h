@@ -9,4 +9,11 @@
 #include "../kernels.h"
 #include "v16.h"
 
+/* The tile of gemm: as many sums as the registers hold beside one row of B and an element of A.  */
+#ifdef MM_ISA_AVX512
+enum { MM_MR = 14, MM_NR = 32, MM_NC = 256 };
+#else
+enum { MM_MR = 6, MM_NR = 16, MM_NC = 192 };
+#endif
+
 #endif /* CPU_SIMD_H */

@@ -1,0 +1,77 @@
+/* gemm.h -- products of matrices, for the operations that need them.
+   SPDX-License-Identifier: Apache-2.0
+
+   Each output is one chain of fma over k ascending (numerics.md).  The running sum may be stored and
+   loaded between blocks of k: that changes no bit, so block sizes are free, and threads and tiles
+   split outputs only.
+
+   The rows of A stay where they are: a panel of MR rows by MM_GEMM_K columns sits in the first cache
+   while B streams by from the second, and its elements are broadcast one at a time.  B is read in panels
+   of NR columns, k by k: contiguous where it was packed (weights), else straight from its rows.  */
+
+#ifndef CPU_GEMM_H
+#define CPU_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <minimind/error.h>
+
+struct mm_backend;
+
+enum
+{
+  MM_GEMM_K = 512,              /* steps of a chain between two spills, for panels that fit the first cache */
+  MM_CHAIN_CUT = 8192           /* longer chains are cut here into pieces that are added (numerics.md) */
+};
+
+/* Panels of NR columns of a matrix B [k, n]: element (k, j) stands at
+   data[j / NR * panel + k * step + j % NR].  PADDED: the last panel can be read to NR columns.  */
+struct mm_gemm_panels
+{
+  const float *data;
+  size_t panel, step;           /* elements */
+  bool padded;
+};
+
+/* A product of A [m, k] and B [k, n], or a part of one.  The chain of output (i, j) starts from START or
+   from +0; what becomes of its result s:
+
+     s = total + s          if TOTAL is set: the pieces of a cut chain before this one
+     s = residual + s       if RESIDUAL is set
+     y = s, or, with FIXED, fixed += fixed point of s
+
+   Pointers are at element (0, 0); START, TOTAL and RESIDUAL may be Y.  */
+struct mm_gemm
+{
+  size_t m, n, k;
+  const float *a;               /* element (i, k) at a[i * a_row + k * a_step]; one of them is 1 */
+  size_t a_row, a_step;
+  struct mm_gemm_panels b;
+  const float *start, *total, *residual;        /* NULL: absent */
+  size_t start_ld, total_ld, residual_ld;
+  float *y;
+  size_t y_ld;
+  int64_t *fixed;               /* [m, fixed_ld], in place of y */
+  size_t fixed_ld;
+};
+
+/* Run a product on all threads.  Chains of K > MM_CHAIN_CUT are cut as numerics.md says, which START and
+   TOTAL exclude.  *BAD (unless NULL) becomes true when FIXED met a value out of range.  MM_ENOMEM if
+   scratch could not grow.
+
+   A product whose rows of A and B come in chunks goes on from START = Y, as long as no piece of
+   MM_CHAIN_CUT steps is crossed; a later piece has a matrix of its own, and its last chunk adds it to
+   the pieces before by TOTAL.  */
+mm_status mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *g, bool *bad) MM_NODISCARD;
+
+/* The panels of B = W^T and of B = W for a weight W [n, k] made by mm_weight_set.  */
+struct mm_weight;
+struct mm_gemm_panels mm_cpu_weight_forward (const struct mm_backend *be, const struct mm_weight *w);
+struct mm_gemm_panels mm_cpu_weight_backward (const struct mm_backend *be, const struct mm_weight *w);
+
+/* The panels of a matrix as it lies in memory.  */
+struct mm_gemm_panels mm_cpu_gemm_rows (const struct mm_backend *be, const float *data, size_t ld);
+
+#endif /* CPU_GEMM_H */

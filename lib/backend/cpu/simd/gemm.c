@@ -1,0 +1,218 @@
+/* gemm.c -- products of matrices on tiles held in registers.
+   SPDX-License-Identifier: Apache-2.0
+
+   A tile of MR by NR sums stays in registers while k runs: each step loads NR values of B and
+   broadcasts MR of A.  The loops over i and v below are unrolled, so s[][] are registers.  */
+
+#include "simd.h"
+
+enum { NV = MM_NR / 16 };
+
+/* The tile for MR known at compile time; see gemm_tile in kernels.h.  */
+MM_INLINE void
+tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
+           size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld)
+{
+  v16 s[MM_MR][NV];
+
+#pragma GCC unroll 16
+  for (size_t i = 0; i < mr; i++)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < NV; v++)
+      s[i][v] = start ? v16_load (start + i * start_ld + 16 * v) : v16_zero ();
+
+  for (; k > 0; k--)
+    {
+      v16 row[NV];
+
+#pragma GCC unroll 2
+      for (size_t v = 0; v < NV; v++)
+        row[v] = v16_load (b + 16 * v);
+#pragma GCC unroll 16
+      for (size_t i = 0; i < mr; i++)
+        {
+          v16 x = v16_set1 (a[i * a_row]);
+
+#pragma GCC unroll 2
+          for (size_t v = 0; v < NV; v++)
+            s[i][v] = v16_fma (x, row[v], s[i][v]);
+        }
+      a += a_step;
+      b += b_step;
+    }
+
+#pragma GCC unroll 16
+  for (size_t i = 0; i < mr; i++)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < NV; v++)
+      v16_store (y + i * y_ld + 16 * v, s[i][v]);
+}
+
+/* A tile of all NR columns.  The two strides of A that full tiles have are told to the compiler.  */
+static void
+tile (size_t rows, size_t k, const float *a, size_t a_row, size_t a_step, const float *b, size_t b_step,
+      const float *start, size_t start_ld, float *y, size_t y_ld)
+{
+#define ROWS(mr) \
+  case mr: \
+    tile_rows (mr, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld); \
+    break
+  switch (rows)
+    {
+    case MM_MR:
+      if (a_step == 1)
+        tile_rows (MM_MR, k, a, a_row, 1, b, b_step, start, start_ld, y, y_ld);
+      else if (a_row == 1 && a_step == MM_MR)
+        tile_rows (MM_MR, k, a, 1, MM_MR, b, b_step, start, start_ld, y, y_ld);
+      else
+        tile_rows (MM_MR, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
+      break;
+    ROWS (1); ROWS (2); ROWS (3); ROWS (4); ROWS (5);
+#ifdef MM_ISA_AVX512
+    ROWS (6); ROWS (7); ROWS (8); ROWS (9); ROWS (10); ROWS (11); ROWS (12); ROWS (13);
+#endif
+    }
+#undef ROWS
+}
+
+/* Copy ROWS x COLS values, COLS <= NR.  */
+static void
+copy_part (size_t rows, size_t cols, const float *from, size_t from_ld, float *to, size_t to_ld)
+{
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j += 16)
+      {
+        size_t n = cols - j < 16 ? cols - j : 16;
+
+        v16_store_n (to + i * to_ld + j, v16_load_n (from + i * from_ld + j, n), n);
+      }
+}
+
+/* The same for fewer columns, through a tile beside: B has NR of them, START and Y do not.  */
+static void
+narrow_tile (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, size_t a_step,
+             const float *b, size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld)
+{
+  float sums[MM_MR * MM_NR] = { 0 };
+
+  if (start)
+    copy_part (rows, cols, start, start_ld, sums, MM_NR);
+  tile (rows, k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR);
+  copy_part (rows, cols, sums, MM_NR, y, y_ld);
+}
+
+void
+mm_kernel (gemm_tile) (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, size_t a_step,
+                       const float *b, size_t b_step, const float *start, size_t start_ld, float *y,
+                       size_t y_ld)
+{
+  if (cols == MM_NR)
+    tile (rows, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
+  else
+    narrow_tile (rows, cols, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
+}
+
+/* Bring the sums S of the tile at (I0, J0) of G to where they go.  */
+static bool
+finish (const struct mm_gemm *g, size_t i0, size_t j0, size_t rows, size_t cols, const float *sums)
+{
+  m16 bad = m16_none ();
+
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j += 16)
+      {
+        size_t n = cols - j < 16 ? cols - j : 16, row = i0 + i, col = j0 + j;
+        v16 s = v16_load_n (sums + i * MM_NR + j, n);
+
+        if (g->total)
+          s = v16_add (v16_load_n (g->total + row * g->total_ld + col, n), s);
+        if (g->residual)
+          s = v16_add (v16_load_n (g->residual + row * g->residual_ld + col, n), s);
+        if (!g->fixed)
+          v16_store_n (g->y + row * g->y_ld + col, s, n);
+        else if (n == 16)
+          bad = m16_or (bad, v16_add_fixed (g->fixed + row * g->fixed_ld + col, s));
+        else
+          bad = m16_or (bad, v16_add_fixed_n (g->fixed + row * g->fixed_ld + col, s, n));
+      }
+  return m16_any (bad);
+}
+
+/* Bring a panel of A whose columns lie in memory one after the other to [k][MR].  */
+static void
+copy_columns (const float *a, size_t a_step, size_t rows, size_t k, float *to)
+{
+  for (; k > 0; k--)
+    {
+      if (rows == MM_MR)
+        __builtin_memcpy (to, a, MM_MR * sizeof *a);
+      else
+        for (size_t i = 0; i < rows; i++)
+          to[i] = a[i];
+      a += a_step;
+      to += MM_MR;
+    }
+}
+
+void
+mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, size_t cols, float *panels)
+{
+  for (size_t j = 0; j < cols; j += MM_NR)
+    {
+      size_t n = cols - j < MM_NR ? cols - j : MM_NR;
+
+      for (size_t t = 0; t < k; t++, panels += MM_NR)
+        if (transposed)
+          for (size_t l = 0; l < MM_NR; l++)
+            panels[l] = l < n ? b[(j + l) * ld + t] : 0;
+        else
+          for (size_t l = 0; l < MM_NR; l += 16)
+            v16_store (panels + l, v16_load_n (b + t * ld + j + l, l >= n ? 0 : n - l < 16 ? n - l : 16));
+    }
+}
+
+bool
+mm_kernel (gemm) (const struct mm_gemm *g, float *pack)
+{
+  float sums[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
+  float *edge = pack + MM_MR * MM_GEMM_K;
+  bool direct = !g->total && !g->residual && !g->fixed, bad = false;
+  size_t n_whole = g->b.padded ? g->n : g->n / MM_NR * MM_NR;
+
+  if (n_whole < g->n)
+    mm_kernel (gemm_pack) (g->b.data + n_whole / MM_NR * g->b.panel, g->b.step, false, g->k,
+                           g->n - n_whole, edge);
+  for (size_t i = 0; i < g->m; i += MM_MR)
+    {
+      size_t rows = g->m - i < MM_MR ? g->m - i : MM_MR;
+      const float *a = g->a + i * g->a_row;
+      size_t a_row = g->a_row, a_step = g->a_step;
+
+      if (a_step != 1)
+        {
+          copy_columns (a, a_step, rows, g->k, pack);
+          a = pack;
+          a_row = 1;
+          a_step = MM_MR;
+        }
+      for (size_t j = 0; j < g->n; j += MM_NR)
+        {
+          size_t cols = g->n - j < MM_NR ? g->n - j : MM_NR;
+          bool in_edge = j >= n_whole;
+          const float *b = in_edge ? edge : g->b.data + j / MM_NR * g->b.panel;
+          size_t b_step = in_edge ? MM_NR : g->b.step;
+          const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
+
+          if (direct)
+            mm_kernel (gemm_tile) (rows, cols, g->k, a, a_row, a_step, b, b_step, start, g->start_ld,
+                                   g->y + i * g->y_ld + j, g->y_ld);
+          else
+            {
+              mm_kernel (gemm_tile) (rows, cols, g->k, a, a_row, a_step, b, b_step, start, g->start_ld,
+                                     sums, MM_NR);
+              bad |= finish (g, i, j, rows, cols, sums);
+            }
+        }
+    }
+  return bad;
+}

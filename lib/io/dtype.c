@@ -1,0 +1,77 @@
+/* dtype.c -- element types of safetensors, in the order of its enumeration.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <string.h>
+
+#include <minimind/safetensors.h>
+
+#include "safetensors_header.h"
+
+static const struct
+{
+  const char *name;
+  size_t bits;
+} dtypes[MM_N_DTYPES] = {
+  [MM_BOOL] = { "BOOL", 8 },
+  [MM_F4] = { "F4", 4 },
+  [MM_F6_E2M3] = { "F6_E2M3", 6 },
+  [MM_F6_E3M2] = { "F6_E3M2", 6 },
+  [MM_U8] = { "U8", 8 },
+  [MM_I8] = { "I8", 8 },
+  [MM_F8_E5M2] = { "F8_E5M2", 8 },
+  [MM_F8_E4M3] = { "F8_E4M3", 8 },
+  [MM_F8_E8M0] = { "F8_E8M0", 8 },
+  [MM_F8_E4M3FNUZ] = { "F8_E4M3FNUZ", 8 },
+  [MM_F8_E5M2FNUZ] = { "F8_E5M2FNUZ", 8 },
+  [MM_I16] = { "I16", 16 },
+  [MM_U16] = { "U16", 16 },
+  [MM_F16] = { "F16", 16 },
+  [MM_BF16] = { "BF16", 16 },
+  [MM_I32] = { "I32", 32 },
+  [MM_U32] = { "U32", 32 },
+  [MM_F32] = { "F32", 32 },
+  [MM_C64] = { "C64", 64 },
+  [MM_F64] = { "F64", 64 },
+  [MM_I64] = { "I64", 64 },
+  [MM_U64] = { "U64", 64 },
+};
+
+const char *
+mm_dtype_name (enum mm_dtype dtype)
+{
+  return dtypes[dtype].name;
+}
+
+size_t
+mm_dtype_bits (enum mm_dtype dtype)
+{
+  return dtypes[dtype].bits;
+}
+
+bool
+mm_dtype_find (const char *name, enum mm_dtype *dtype)
+{
+  for (int i = 0; i < MM_N_DTYPES; i++)
+    if (strcmp (dtypes[i].name, name) == 0)
+      {
+        *dtype = (enum mm_dtype) i;
+        return true;
+      }
+  return false;
+}
+
+bool
+mm_tensor_bytes (enum mm_dtype dtype, int n_dims, const uint64_t *shape, uint64_t *bytes)
+{
+  uint64_t n = 1;
+
+  for (int i = 0; i < n_dims; i++)
+    if (__builtin_mul_overflow (n, shape[i], &n))
+      return false;
+  if (__builtin_mul_overflow (n, (uint64_t) dtypes[dtype].bits, &n) || n % 8 != 0)
+    return false;
+  *bytes = n / 8;
+  return true;
+}

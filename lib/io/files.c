@@ -1,0 +1,395 @@
+/* files.c -- whole files read, files and trees removed, outputs that appear when complete.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+
+#include "fd.h"
+
+enum
+{
+  BUFFER_SIZE = 1 << 16,
+  MAX_DEPTH = 64                /* of a tree that is removed */
+};
+
+/* ---- whole files ---- */
+
+mm_status
+mm_read_file (const char *path, size_t limit, char **data, size_t *size)
+{
+  uint64_t length;
+  int fd;
+  mm_status st = mm_fd_open_regular (path, &fd, &length);
+
+  *data = NULL;
+  *size = 0;
+  if (st < 0)
+    return st;
+  if (length > limit)
+    st = mm_fail (MM_EFORMAT, "%s: has %llu bytes, want at most %zu", path,
+                  (unsigned long long) length, limit);
+  else if (!(*data = malloc ((size_t) length + 1)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory for %llu bytes", path, (unsigned long long) length);
+  else
+    st = mm_fd_read_at (fd, path, 0, *data, (size_t) length);
+  close (fd);
+  if (st < 0)
+    {
+      free (*data);
+      *data = NULL;
+      return st;
+    }
+  (*data)[length] = '\0';
+  *size = (size_t) length;
+  return MM_OK;
+}
+
+mm_status
+mm_write_file (const char *path, const void *data, size_t size)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  mm_status st;
+
+  if (fd < 0)
+    return errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno (path);
+  st = mm_fd_write (fd, path, data, size);
+  if (st == MM_OK)
+    return mm_fd_sync_close (fd, path);
+  close (fd);
+  return st;
+}
+
+char *
+mm_path_join (const char *dir, const char *name)
+{
+  size_t n = strlen (dir), size = n + strlen (name) + 2;
+  char *path = malloc (size);
+
+  if (path)
+    snprintf (path, size, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+  return path;
+}
+
+mm_status
+mm_sync_dir (const char *path)
+{
+  int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  mm_status st = MM_OK;
+
+  if (fd < 0)
+    return mm_fail_errno (path);
+  /* Some file systems cannot sync folders and say EINVAL; then there is no more to do.  */
+  if (fsync (fd) < 0 && errno != EINVAL)
+    st = mm_fail_errno (path);
+  close (fd);
+  return st;
+}
+
+/* ---- trees ---- */
+
+static mm_status remove_at (int parent, const char *name, const char *path, int depth);
+
+/* Empty the folder open at FD, which is closed.  */
+static mm_status
+empty_folder (int fd, const char *path, int depth)
+{
+  DIR *dir = fdopendir (fd);
+  struct dirent *d;
+  mm_status st = MM_OK;
+
+  if (!dir)
+    {
+      st = mm_fail_errno (path);
+      close (fd);
+      return st;
+    }
+  while (st == MM_OK && (errno = 0, d = readdir (dir)))
+    if (strcmp (d->d_name, ".") != 0 && strcmp (d->d_name, "..") != 0)
+      st = remove_at (dirfd (dir), d->d_name, path, depth + 1);
+  if (st == MM_OK && errno)
+    st = mm_fail_errno (path);
+  closedir (dir);
+  return st;
+}
+
+/* Remove NAME in PARENT, whatever it is; PATH, the tree's top, stands in messages.  */
+static mm_status
+remove_at (int parent, const char *name, const char *path, int depth)
+{
+  mm_status st;
+  int fd;
+
+  if (unlinkat (parent, name, 0) == 0)
+    return MM_OK;
+  if (errno != EISDIR && errno != EPERM)
+    return mm_fail_errno (path);
+  if (depth > MAX_DEPTH)
+    return mm_fail (MM_EIO, "%s: folders are nested too deep to be removed", path);
+  fd = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0)
+    return mm_fail_errno (path);
+  st = empty_folder (fd, path, depth);
+  if (st == MM_OK && unlinkat (parent, name, AT_REMOVEDIR) < 0)
+    st = mm_fail_errno (path);
+  return st;
+}
+
+mm_status
+mm_remove_tree (const char *path)
+{
+  return remove_at (AT_FDCWD, path, path, 0);
+}
+
+/* ---- one file ---- */
+
+struct mm_output
+{
+  char *path;
+  char *temp;                   /* NULL: written in place, a stream */
+  int fd, ticket;
+  bool force;
+  bool plain;                   /* temp is path itself */
+  uint64_t end;                 /* bytes written to fd, for a file */
+  size_t used;                  /* bytes in the buffer, behind end */
+  char buffer[BUFFER_SIZE];
+};
+
+/* Free OUT without a word; the temporary file goes.  */
+static void
+output_free (struct mm_output *out)
+{
+  if (out->fd >= 0 && out->fd != STDOUT_FILENO)
+    close (out->fd);
+  if (out->temp)
+    unlink (out->temp);
+  mm_temporary_forget (out->ticket);
+  free (out->temp);
+  free (out->path);
+  free (out);
+}
+
+static mm_status
+output_new (const char *path, struct mm_output **result)
+{
+  struct mm_output *out = calloc (1, sizeof *out);
+  char *copy = strdup (path);
+
+  *result = out;
+  if (!out || !copy)
+    {
+      free (out);
+      free (copy);
+      return mm_fail (MM_ENOMEM, "%s: no memory", path);
+    }
+  out->path = copy;
+  out->fd = out->ticket = -1;
+  return MM_OK;
+}
+
+/* Decide what PATH is: *STREAM for a device or pipe that stands there already, which is written
+   to, not replaced.  */
+static mm_status
+output_look (const char *path, bool force, bool *stream)
+{
+  struct stat s;
+
+  *stream = false;
+  if (stat (path, &s) == 0)
+    {
+      if (S_ISDIR (s.st_mode))
+        return mm_fail (MM_EIO, "%s: is a folder, want a file's name", path);
+      *stream = !S_ISREG (s.st_mode);
+      if (*stream)
+        return MM_OK;
+    }
+  if (!force && lstat (path, &s) == 0)
+    return mm_fail (MM_EEXIST, "%s: exists; --force replaces it", path);
+  return MM_OK;
+}
+
+static mm_status
+output_begin (struct mm_output *out, bool stream)
+{
+  if (stream)
+    {
+      out->fd = open (out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+      return out->fd < 0 ? mm_fail_errno (out->path) : MM_OK;
+    }
+  out->temp = mm_temporary_name (out->path);
+  if (!out->temp)
+    return mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+  out->fd = open (out->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (out->fd < 0)
+    {
+      free (out->temp);
+      out->temp = NULL;
+      /* An output's folder that is missing is no missing input.  */
+      return mm_fail (MM_EIO, "%s: cannot be made: %s", out->path, strerror (errno));
+    }
+  out->ticket = mm_temporary_remember (out->temp, false);
+  return MM_OK;
+}
+
+mm_status
+mm_output_open (const char *path, bool force, struct mm_output **result)
+{
+  struct mm_output *out;
+  bool to_stdout = strcmp (path, "-") == 0, stream = false;
+  mm_status st = to_stdout ? MM_OK : output_look (path, force, &stream);
+
+  *result = NULL;
+  if (st < 0)
+    return st;
+  st = output_new (to_stdout ? "standard output" : path, &out);
+  if (st < 0)
+    return st;
+  out->force = force;
+  if (to_stdout)
+    out->fd = STDOUT_FILENO;
+  else
+    st = output_begin (out, stream);
+  if (st < 0)
+    output_free (out);
+  else
+    *result = out;
+  return st;
+}
+
+mm_status
+mm_output_open_plain (const char *path, struct mm_output **result)
+{
+  struct mm_output *out;
+  mm_status st = output_new (path, &out);
+
+  *result = NULL;
+  if (st < 0)
+    return st;
+  out->plain = true;
+  out->fd = open (path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (out->fd < 0)
+    st = errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno (path);
+  else if (!(out->temp = strdup (path)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+  if (st < 0)
+    output_free (out);
+  else
+    *result = out;
+  return st;
+}
+
+int
+mm_output_fd (const struct mm_output *out)
+{
+  return out->fd;
+}
+
+/* Write behind what was appended so far, past the buffer.  */
+static mm_status
+output_append (struct mm_output *out, const void *data, size_t size)
+{
+  mm_status st;
+
+  if (!out->temp)
+    return mm_fd_write (out->fd, out->path, data, size);
+  st = mm_fd_write_at (out->fd, out->path, out->end, data, size);
+  if (st == MM_OK)
+    out->end += size;
+  return st;
+}
+
+static mm_status
+output_flush (struct mm_output *out)
+{
+  size_t size = out->used;
+
+  out->used = 0;
+  return size ? output_append (out, out->buffer, size) : MM_OK;
+}
+
+mm_status
+mm_output_write (struct mm_output *out, const void *data, size_t size)
+{
+  mm_status st;
+
+  if (size > BUFFER_SIZE - out->used)
+    {
+      st = output_flush (out);
+      if (st < 0)
+        return st;
+    }
+  if (size >= BUFFER_SIZE)
+    return output_append (out, data, size);
+  memcpy (out->buffer + out->used, data, size);
+  out->used += size;
+  return MM_OK;
+}
+
+mm_status
+mm_output_write_at (struct mm_output *out, uint64_t offset, const void *data, size_t size)
+{
+  mm_status st = output_flush (out);
+
+  return st < 0 ? st : mm_fd_write_at (out->fd, out->path, offset, data, size);
+}
+
+/* Publish the temporary file under its name.  */
+static mm_status
+output_publish (struct mm_output *out)
+{
+  size_t base;
+  char *folder;
+  mm_status st = mm_fd_sync_close (out->fd, out->path);
+
+  out->fd = -1;
+  if (st < 0)
+    return st;
+  if (out->plain)
+    st = MM_OK;
+  else if (!out->force)
+    st = mm_rename_new (out->temp, out->path);
+  else if (rename (out->temp, out->path) < 0)
+    st = mm_fail_errno (out->path);
+  if (st < 0)
+    return st;
+  free (out->temp);
+  out->temp = NULL;
+  if (out->plain)
+    return MM_OK;
+  folder = mm_path_folder (out->path, &base);
+  st = folder ? mm_sync_dir (folder) : mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+  free (folder);
+  return st;
+}
+
+mm_status
+mm_output_commit (struct mm_output *out)
+{
+  mm_status st = output_flush (out);
+
+  if (st == MM_OK && out->temp)
+    st = output_publish (out);
+  else if (st == MM_OK && out->fd != STDOUT_FILENO)
+    {
+      if (close (out->fd) < 0)
+        st = mm_fail_errno (out->path);
+      out->fd = -1;
+    }
+  output_free (out);
+  return st;
+}
+
+void
+mm_output_abort (struct mm_output *out)
+{
+  if (out)
+    output_free (out);
+}

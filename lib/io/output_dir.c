@@ -1,0 +1,206 @@
+/* output_dir.c -- folders that appear when complete.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+
+#include "fd.h"
+
+struct mm_output_dir
+{
+  char *path, *temp;
+  int ticket;
+  bool force;
+};
+
+/* Files of which every result folder of the suite has one.  */
+static const char *const marks[] = { "dataset.json", "config.json", "adapter_config.json" };
+
+/* --force must never remove what the suite did not make: a folder is replaced if it is empty, or has
+   one of the marks and no folder inside.  */
+static mm_status
+check_replaceable (const char *path)
+{
+  DIR *dir = opendir (path);
+  struct dirent *d;
+  bool marked = false, empty = true, nested = false;
+
+  if (!dir)
+    return mm_fail_errno (path);
+  while ((d = readdir (dir)))
+    {
+      struct stat s;
+
+      if (strcmp (d->d_name, ".") == 0 || strcmp (d->d_name, "..") == 0)
+        continue;
+      empty = false;
+      nested |= fstatat (dirfd (dir), d->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR (s.st_mode);
+      for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        marked |= strcmp (d->d_name, marks[i]) == 0;
+    }
+  closedir (dir);
+  if (empty || (marked && !nested))
+    return MM_OK;
+  return mm_fail (MM_EEXIST, "%s: holds files that this program did not make; remove it yourself", path);
+}
+
+static mm_status
+look (const char *path, bool force)
+{
+  struct stat s;
+
+  if (lstat (path, &s) < 0)
+    return errno == ENOENT ? MM_OK : mm_fail (MM_EIO, "%s: %s", path, strerror (errno));
+  if (!force)
+    return mm_fail (MM_EEXIST, "%s: exists; --force replaces it", path);
+  if (!S_ISDIR (s.st_mode))
+    return mm_fail (MM_EEXIST, "%s: is no folder; remove it yourself", path);
+  return check_replaceable (path);
+}
+
+/* PATH without slashes at its end; MM_EINVAL if no name is left.  */
+static mm_status
+clean_path (const char *path, char **result)
+{
+  size_t size = strlen (path);
+  const char *base;
+
+  *result = NULL;
+  while (size > 1 && path[size - 1] == '/')
+    size--;
+  *result = strndup (path, size);
+  if (!*result)
+    return mm_fail (MM_ENOMEM, "%s: no memory", path);
+  base = strrchr (*result, '/');
+  base = base ? base + 1 : *result;
+  if (*base && strcmp (base, ".") != 0 && strcmp (base, "..") != 0)
+    return MM_OK;
+  free (*result);
+  *result = NULL;
+  return mm_fail (MM_EINVAL, "'%s': want the name of a new folder", path);
+}
+
+static void
+output_dir_free (struct mm_output_dir *out)
+{
+  mm_temporary_forget (out->ticket);
+  free (out->temp);
+  free (out->path);
+  free (out);
+}
+
+mm_status
+mm_output_dir_open (const char *path, bool force, struct mm_output_dir **result, const char **temp)
+{
+  struct mm_output_dir *out = calloc (1, sizeof *out);
+  mm_status st;
+
+  *result = NULL;
+  *temp = NULL;
+  if (!out)
+    return mm_fail (MM_ENOMEM, "%s: no memory", path);
+  out->force = force;
+  out->ticket = -1;
+  st = clean_path (path, &out->path);
+  if (st == MM_OK)
+    st = look (out->path, force);
+  if (st == MM_OK && !(out->temp = mm_temporary_name (out->path)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+  if (st == MM_OK && mkdir (out->temp, 0777) < 0)
+    st = mm_fail (MM_EIO, "%s: cannot be made: %s", out->path, strerror (errno));
+  if (st < 0)
+    {
+      output_dir_free (out);
+      return st;
+    }
+  out->ticket = mm_temporary_remember (out->temp, true);
+  *result = out;
+  *temp = out->temp;
+  return MM_OK;
+}
+
+/* Let the new folder take the old one's name.  RENAME_EXCHANGE leaves no moment without either;
+   where it does not exist the old one is moved aside first, and back if the new one cannot follow.  */
+static mm_status
+replace (struct mm_output_dir *out)
+{
+  char *aside;
+  mm_status st = MM_OK;
+
+  if (renameat2 (AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_EXCHANGE) == 0)
+    return MM_OK;
+  if (errno != EINVAL && errno != ENOSYS)
+    return mm_fail_errno (out->path);
+  aside = mm_temporary_name (out->path);
+  if (!aside)
+    return mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+  if (rename (out->path, aside) < 0)
+    st = mm_fail_errno (out->path);
+  else if (rename (out->temp, out->path) < 0)
+    {
+      st = mm_fail_errno (out->path);
+      rename (aside, out->path);
+    }
+  else
+    {
+      free (out->temp);
+      out->temp = aside;
+      return MM_OK;
+    }
+  free (aside);
+  return st;
+}
+
+mm_status
+mm_output_dir_commit (struct mm_output_dir *out)
+{
+  size_t base;
+  char *folder = mm_path_folder (out->path, &base);
+  struct stat s;
+  bool replaced = false;
+  mm_status st = folder ? mm_sync_dir (out->temp) : mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+
+  if (st == MM_OK && out->force && lstat (out->path, &s) == 0)
+    {
+      st = replace (out);
+      replaced = st == MM_OK;
+    }
+  else if (st == MM_OK)
+    st = mm_rename_new (out->temp, out->path);
+  if (st == MM_OK)
+    st = mm_sync_dir (folder);
+  /* After a replacement the old folder stands under the temporary name.  */
+  if (st == MM_OK && replaced)
+    st = mm_remove_tree (out->temp);
+  free (folder);
+  if (st < 0)
+    {
+      mm_output_dir_abort (out);
+      return st;
+    }
+  output_dir_free (out);
+  return MM_OK;
+}
+
+void
+mm_output_dir_abort (struct mm_output_dir *out)
+{
+  char message[2048];
+
+  if (!out)
+    return;
+  /* The reason for giving up is what the caller will report.  */
+  snprintf (message, sizeof message, "%s", mm_error_message ());
+  if (mm_remove_tree (out->temp) < 0)
+    (void) mm_fail (MM_EIO, "%s", message);
+  output_dir_free (out);
+}

@@ -1,0 +1,515 @@
+/* safetensors_write.c -- tensors in any interleaving into one file of a fixed layout.
+   SPDX-License-Identifier: Apache-2.0
+
+   Where all sizes are known from the start, tensors go straight to their places, and the header into the
+   room before them at commit.  If a tensor grows, the place of others depends on its final size: then each
+   tensor is spooled in an unnamed file and they are put in a row at commit.  */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+#include <minimind/hash.h>
+#include <minimind/json.h>
+#include <minimind/memory.h>
+#include <minimind/safetensors.h>
+
+#include "fd.h"
+#include "safetensors_header.h"
+
+enum
+{
+  ALIGNMENT = 4096,             /* of the data's start */
+  BUFFER_SIZE = 1 << 16,        /* small writes are gathered */
+  COPY_SIZE = 1 << 20
+};
+
+struct part
+{
+  struct mm_tensor t;           /* offset: from the data's start; size: as declared or grown */
+  char *name;
+  bool growing;
+  uint64_t row_bytes;           /* of a growing tensor */
+  uint64_t written;             /* bytes, those in the buffer not counted */
+  int spool;                    /* -1: straight into the file */
+  char *buffer;                 /* BUFFER_SIZE bytes, or NULL */
+  size_t used;
+};
+
+struct mm_safetensors_writer
+{
+  char *path;
+  struct mm_output *out;
+  json_t *meta;
+  struct part *parts;
+  size_t count, capacity;
+  struct part *last;            /* that was written to */
+  bool begun;                   /* nothing can be declared any more */
+  bool growing;
+  uint64_t start;               /* of the data in the file, once begun without growing tensors */
+};
+
+/* ---- beginning ---- */
+
+mm_status
+mm_safetensors_create (const char *path, bool publish, bool force, struct mm_safetensors_writer **result)
+{
+  struct mm_safetensors_writer *w = calloc (1, sizeof *w);
+  mm_status st;
+
+  *result = NULL;
+  if (!w || !(w->path = strdup (path)) || !(w->meta = json_object ()))
+    {
+      mm_safetensors_abort (w);
+      return mm_fail (MM_ENOMEM, "%s: no memory", path);
+    }
+  st = publish ? mm_output_open (path, force, &w->out) : mm_output_open_plain (path, &w->out);
+  if (st == MM_OK)
+    st = mm_safetensors_add_meta (w, "format", "pt");
+  if (st < 0)
+    mm_safetensors_abort (w);
+  else
+    *result = w;
+  return st;
+}
+
+mm_status
+mm_safetensors_add_meta (struct mm_safetensors_writer *w, const char *key, const char *value)
+{
+  if (json_object_set_new (w->meta, key, json_string (value)) < 0)
+    return mm_fail (MM_EINVAL, "%s: metadata %s: no valid UTF-8", w->path, key);
+  return MM_OK;
+}
+
+static struct part *
+find_part (struct mm_safetensors_writer *w, const char *name)
+{
+  if (w->last && strcmp (w->last->name, name) == 0)
+    return w->last;
+  for (size_t i = 0; i < w->count; i++)
+    if (strcmp (w->parts[i].name, name) == 0)
+      return &w->parts[i];
+  return NULL;
+}
+
+/* The sizes of P from its shape.  */
+static mm_status
+measure (const struct mm_safetensors_writer *w, struct part *p)
+{
+  uint64_t *size = p->growing ? &p->row_bytes : &p->t.size;
+
+  if (p->growing)
+    p->t.shape[0] = 1;
+  if (!mm_tensor_bytes (p->t.dtype, p->t.n_dims, p->t.shape, size) || *size > INT64_MAX)
+    return mm_fail (MM_EINVAL, "%s: %s: its size is no whole number of bytes below 2^63", w->path, p->name);
+  if (p->growing && p->row_bytes == 0)
+    return mm_fail (MM_EINVAL, "%s: %s: a growing tensor's rows are empty", w->path, p->name);
+  return MM_OK;
+}
+
+mm_status
+mm_safetensors_declare (struct mm_safetensors_writer *w, const char *name, enum mm_dtype dtype,
+                        int n_dims, const uint64_t *shape)
+{
+  struct part *p;
+  mm_status st;
+
+  if (w->begun)
+    return mm_fail (MM_EINVAL, "%s: %s: declared after the first write", w->path, name);
+  if (n_dims < 0 || n_dims > MM_MAX_DIMS)
+    return mm_fail (MM_EINVAL, "%s: %s: %d dimensions, want 0 to %d", w->path, name, n_dims,
+                    (int) MM_MAX_DIMS);
+  if (strcmp (name, MM_METADATA) == 0 || find_part (w, name))
+    return mm_fail (MM_EINVAL, "%s: %s: name is taken", w->path, name);
+  st = mm_grow (w->path, &w->parts, &w->capacity, w->count + 1, sizeof *w->parts);
+  if (st < 0)
+    return st;
+  p = &w->parts[w->count];
+  memset (p, 0, sizeof *p);
+  p->t.dtype = dtype;
+  p->t.n_dims = n_dims;
+  for (int i = 0; i < n_dims; i++)
+    p->t.shape[i] = shape[i];
+  p->growing = n_dims > 0 && shape[0] == MM_GROWING;
+  p->spool = -1;
+  p->name = strdup (name);
+  if (!p->name)
+    return mm_fail (MM_ENOMEM, "%s: no memory", w->path);
+  st = measure (w, p);
+  if (st < 0)
+    {
+      free (p->name);
+      return st;
+    }
+  w->last = NULL;               /* the array may have moved */
+  w->growing |= p->growing;
+  w->count++;
+  return MM_OK;
+}
+
+/* ---- the header ---- */
+
+static int
+compare_layout (const void *a, const void *b)
+{
+  const struct part *x = a, *y = b;
+
+  if (x->t.dtype != y->t.dtype)
+    return x->t.dtype > y->t.dtype ? -1 : 1;
+  return strcmp (x->name, y->name);
+}
+
+static int
+compare_strings (const void *a, const void *b)
+{
+  return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+/* The metadata with its keys sorted: equal contents give equal bytes.  */
+static json_t *
+sorted_metadata (json_t *meta)
+{
+  size_t n = 0;
+  const char **keys = calloc (json_object_size (meta) + 1, sizeof *keys);
+  json_t *sorted = json_object ();
+
+  if (keys)
+    {
+      for (void *i = json_object_iter (meta); i; i = json_object_iter_next (meta, i))
+        keys[n++] = json_object_iter_key (i);
+      qsort (keys, n, sizeof *keys, compare_strings);
+      for (size_t i = 0; i < n; i++)
+        json_object_set (sorted, keys[i], json_object_get (meta, keys[i]));
+    }
+  free (keys);
+  return sorted;
+}
+
+static json_t *
+describe (const struct mm_tensor *t)
+{
+  json_t *shape = json_array ();
+
+  for (int i = 0; i < t->n_dims; i++)
+    json_array_append_new (shape, json_integer ((json_int_t) t->shape[i]));
+  return json_pack ("{s:s, s:o, s:[I, I]}", "dtype", mm_dtype_name (t->dtype), "shape", shape,
+                    "data_offsets", (json_int_t) t->offset, (json_int_t) (t->offset + t->size));
+}
+
+/* Give each part its offset and render the header: *TEXT is the whole room before the data, *SIZE bytes
+   of length, JSON and blanks.  */
+static mm_status
+render_header (struct mm_safetensors_writer *w, char **text, size_t *size)
+{
+  json_t *header = json_object ();
+  uint64_t at = 0;
+  char *json;
+  size_t length;
+  mm_status st;
+
+  *text = NULL;
+  json_object_set_new (header, MM_METADATA, sorted_metadata (w->meta));
+  for (size_t i = 0; i < w->count; i++)
+    {
+      struct mm_tensor *t = &w->parts[i].t;
+
+      t->offset = at;
+      if (__builtin_add_overflow (at, t->size, &at) || at > INT64_MAX
+          || json_object_set_new (header, w->parts[i].name, describe (t)) < 0)
+        {
+          json_decref (header);
+          return mm_fail (MM_EINVAL, "%s: %s: no name in UTF-8, or too large", w->path, w->parts[i].name);
+        }
+    }
+  st = mm_json_text (header, false, &json);
+  json_decref (header);
+  if (st < 0)
+    return st;
+  length = strlen (json);
+  *size = (8 + length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (*size - 8 > MM_MAX_HEADER)
+    st = mm_fail (MM_EINVAL, "%s: a header of %zu bytes, want at most %llu", w->path, length,
+                  (unsigned long long) MM_MAX_HEADER);
+  else if (!(*text = malloc (*size)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory for its header", w->path);
+  else
+    {
+      memset (*text, ' ', *size);
+      memcpy (*text + 8, json, length);
+      for (int i = 0; i < 8; i++)
+        (*text)[i] = (char) ((uint64_t) (*size - 8) >> 8 * i);
+    }
+  free (json);
+  return st;
+}
+
+/* ---- writing ---- */
+
+/* An unnamed file in the folder of PATH.  */
+static mm_status
+open_spool (const char *path, int *fd)
+{
+  size_t base;
+  char *folder = mm_path_folder (path, &base), *name = NULL;
+
+  if (!folder)
+    return mm_fail (MM_ENOMEM, "%s: no memory", path);
+  *fd = open (folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  /* Not every file system has such files: then a name that is taken away at once.  */
+  if (*fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+      && (name = mm_temporary_name (path)))
+    {
+      *fd = open (name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+      if (*fd >= 0)
+        unlink (name);
+    }
+  free (folder);
+  free (name);
+  return *fd < 0 ? mm_fail (MM_EIO, "%s: no room beside it: %s", path, strerror (errno)) : MM_OK;
+}
+
+/* A full disk is better known before an hour's work than after it.  Where the file system cannot
+   reserve room, writing will tell.  */
+static mm_status
+reserve (struct mm_safetensors_writer *w)
+{
+  const struct mm_tensor *t = w->count ? &w->parts[w->count - 1].t : NULL;
+  uint64_t end = w->start + (t ? t->offset + t->size : 0);
+
+  if (fallocate (mm_output_fd (w->out), 0, 0, (off_t) end) < 0
+      && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+    return mm_fail (MM_EIO, "%s: no room for %llu bytes: %s", w->path, (unsigned long long) end,
+                    strerror (errno));
+  return MM_OK;
+}
+
+/* Fix the layout, before the first write.  */
+static mm_status
+begin (struct mm_safetensors_writer *w)
+{
+  char *header;
+  size_t size;
+  mm_status st = MM_OK;
+
+  if (w->begun)
+    return MM_OK;
+  w->begun = true;
+  w->last = NULL;
+  qsort (w->parts, w->count, sizeof *w->parts, compare_layout);
+  if (!w->growing)
+    {
+      st = render_header (w, &header, &size);
+      free (header);
+      w->start = size;
+      return st < 0 ? st : reserve (w);
+    }
+  for (size_t i = 0; i < w->count && st == MM_OK; i++)
+    st = open_spool (w->path, &w->parts[i].spool);
+  return st;
+}
+
+/* Write behind what P has so far, past its buffer.  */
+static mm_status
+append (struct mm_safetensors_writer *w, struct part *p, const void *data, size_t size)
+{
+  mm_status st;
+
+  if (p->spool >= 0)
+    st = mm_fd_write_at (p->spool, w->path, p->written, data, size);
+  else
+    st = mm_output_write_at (w->out, w->start + p->t.offset + p->written, data, size);
+  if (st == MM_OK)
+    p->written += size;
+  return st;
+}
+
+static mm_status
+flush (struct mm_safetensors_writer *w, struct part *p)
+{
+  size_t size = p->used;
+
+  p->used = 0;
+  return size ? append (w, p, p->buffer, size) : MM_OK;
+}
+
+mm_status
+mm_safetensors_write (struct mm_safetensors_writer *w, const char *name, const void *data, size_t size)
+{
+  mm_status st = begin (w);
+  struct part *p = st < 0 ? NULL : find_part (w, name);
+  uint64_t have;
+
+  if (st < 0)
+    return st;
+  if (!p)
+    return mm_fail (MM_EINVAL, "%s: %s: not declared", w->path, name);
+  w->last = p;
+  have = p->written + p->used;
+  if (size > (p->growing ? INT64_MAX - have : p->t.size - have))
+    return mm_fail (MM_EINVAL, "%s: %s: more than its %llu bytes", w->path, name,
+                    (unsigned long long) p->t.size);
+  if (size == 0)
+    return MM_OK;
+  if (size > BUFFER_SIZE - p->used)
+    st = flush (w, p);
+  if (st < 0)
+    return st;
+  if (size >= BUFFER_SIZE)
+    return append (w, p, data, size);
+  if (!p->buffer && !(p->buffer = malloc (BUFFER_SIZE)))
+    return mm_fail (MM_ENOMEM, "%s: no memory", w->path);
+  memcpy (p->buffer + p->used, data, size);
+  p->used += size;
+  return MM_OK;
+}
+
+/* ---- completing ---- */
+
+/* Flush everything and see that it is complete; growing tensors get their size.  */
+static mm_status
+complete (struct mm_safetensors_writer *w)
+{
+  for (size_t i = 0; i < w->count; i++)
+    {
+      struct part *p = &w->parts[i];
+      mm_status st = flush (w, p);
+
+      if (st < 0)
+        return st;
+      free (p->buffer);
+      p->buffer = NULL;
+      if (p->growing)
+        {
+          p->t.shape[0] = p->written / p->row_bytes;
+          p->t.size = p->t.shape[0] * p->row_bytes;
+        }
+      if (p->written != p->t.size)
+        return mm_fail (MM_EINVAL, "%s: %s: %llu bytes written, want %llu", w->path, p->name,
+                        (unsigned long long) p->written,
+                        (unsigned long long) (p->growing ? p->t.size + p->row_bytes : p->t.size));
+    }
+  return MM_OK;
+}
+
+/* The header, then the spools in a row, each freed when it is copied.  */
+static mm_status
+assemble (struct mm_safetensors_writer *w, const char *header, size_t size, char *copy, struct mm_sha256 *h)
+{
+  mm_status st = mm_output_write (w->out, header, size);
+
+  if (h)
+    mm_sha256_add (h, header, size);
+  for (size_t i = 0; i < w->count; i++)
+    {
+      struct part *p = &w->parts[i];
+
+      for (uint64_t at = 0; st == MM_OK && at < p->written;)
+        {
+          size_t n = p->written - at < COPY_SIZE ? (size_t) (p->written - at) : COPY_SIZE;
+
+          st = mm_fd_read_at (p->spool, w->path, at, copy, n);
+          if (st == MM_OK)
+            st = mm_output_write (w->out, copy, n);
+          if (st == MM_OK && h)
+            mm_sha256_add (h, copy, n);
+          at += n;
+        }
+      close (p->spool);
+      p->spool = -1;
+    }
+  return st;
+}
+
+/* Move SIZE bytes of data from FROM to TO, which is not before it, from the last byte to the first.  */
+static mm_status
+move_up (struct mm_safetensors_writer *w, uint64_t from, uint64_t to, uint64_t size, char *copy)
+{
+  mm_status st = MM_OK;
+
+  while (size > 0 && st == MM_OK)
+    {
+      size_t n = size < COPY_SIZE ? (size_t) size : COPY_SIZE;
+
+      size -= n;
+      st = mm_fd_read_at (mm_output_fd (w->out), w->path, from + size, copy, n);
+      if (st == MM_OK)
+        st = mm_output_write_at (w->out, to + size, copy, n);
+    }
+  return st;
+}
+
+/* The data is in its place: put the header before it.  Metadata added since the first write may need
+   more room.  */
+static mm_status
+fill_in (struct mm_safetensors_writer *w, const char *header, size_t size, char *copy, struct mm_sha256 *h)
+{
+  const struct mm_tensor *last = w->count ? &w->parts[w->count - 1].t : NULL;
+  uint64_t total = last ? last->offset + last->size : 0;
+  mm_status st = size > w->start ? move_up (w, w->start, size, total, copy) : MM_OK;
+
+  if (st == MM_OK)
+    st = mm_output_write_at (w->out, 0, header, size);
+  for (uint64_t at = 0, end = size + total; h && st == MM_OK && at < end;)
+    {
+      size_t n = end - at < COPY_SIZE ? (size_t) (end - at) : COPY_SIZE;
+
+      st = mm_fd_read_at (mm_output_fd (w->out), w->path, at, copy, n);
+      if (st == MM_OK)
+        mm_sha256_add (h, copy, n);
+      at += n;
+    }
+  return st;
+}
+
+mm_status
+mm_safetensors_commit (struct mm_safetensors_writer *w, char *sha256)
+{
+  char *header = NULL, *copy = malloc (COPY_SIZE), text[MM_SHA256_TEXT];
+  struct mm_sha256 *h = NULL;
+  size_t size;
+  mm_status st = copy ? begin (w) : mm_fail (MM_ENOMEM, "%s: no memory", w->path);
+
+  if (st == MM_OK)
+    st = complete (w);
+  if (st == MM_OK)
+    st = render_header (w, &header, &size);
+  if (st == MM_OK && sha256)
+    st = mm_sha256_open (&h);
+  if (st == MM_OK)
+    st = (w->growing ? assemble : fill_in) (w, header, size, copy, h);
+  if (st == MM_OK)
+    {
+      st = mm_output_commit (w->out);
+      w->out = NULL;
+    }
+  if (h)
+    mm_sha256_close (h, st == MM_OK ? sha256 : text);
+  free (header);
+  free (copy);
+  mm_safetensors_abort (w);
+  return st;
+}
+
+void
+mm_safetensors_abort (struct mm_safetensors_writer *w)
+{
+  if (!w)
+    return;
+  for (size_t i = 0; i < w->count; i++)
+    {
+      if (w->parts[i].spool >= 0)
+        close (w->parts[i].spool);
+      free (w->parts[i].buffer);
+      free (w->parts[i].name);
+    }
+  mm_output_abort (w->out);
+  json_decref (w->meta);
+  free (w->parts);
+  free (w->path);
+  free (w);
+}
