@@ -40,7 +40,6 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/ref/adamw.c \
   lib/backend/cpu/ref/gemm.c \
   lib/backend/cpu/ref/grad_squares.c \
-  lib/backend/cpu/ref/head_grad_weight.c \
   lib/backend/cpu/ref/peak.c \
   $(ref_real_sources)
 
@@ -52,19 +51,20 @@ simd_sources = \
   lib/backend/cpu/simd/v16_avx2.h \
   lib/backend/cpu/simd/v16_avx512.h \
   lib/backend/cpu/simd/v16_neon.h \
+  lib/backend/cpu/simd/lanes.h \
+  lib/backend/cpu/simd/gradient.h \
   lib/backend/cpu/simd/kernels.c \
   lib/backend/cpu/simd/accumulate.c \
+  lib/backend/cpu/simd/adamw.c \
+  lib/backend/cpu/simd/cross_entropy.c \
+  lib/backend/cpu/simd/embed.c \
   lib/backend/cpu/simd/gemm.c \
+  lib/backend/cpu/simd/grad_squares.c \
+  lib/backend/cpu/simd/norm.c \
   lib/backend/cpu/simd/peak.c \
-  lib/backend/cpu/ref/adamw.c \
-  lib/backend/cpu/ref/attention.c \
-  lib/backend/cpu/ref/cross_entropy.c \
-  lib/backend/cpu/ref/embed.c \
-  lib/backend/cpu/ref/grad_squares.c \
-  lib/backend/cpu/ref/head_grad_weight.c \
-  lib/backend/cpu/ref/norm.c \
-  lib/backend/cpu/ref/rope.c \
-  lib/backend/cpu/ref/swiglu.c
+  lib/backend/cpu/simd/rope.c \
+  lib/backend/cpu/simd/swiglu.c \
+  lib/backend/cpu/ref/attention.c
 
 if KERNELS_AVX2
 noinst_LIBRARIES += lib/libcpu_avx2.a

@@ -33,3 +33,5 @@ EXTRA_DIST += tests/unit/scratch.h
 unit_tests += tests/unit/model
 unit_tests += tests/unit/session
 EXTRA_DIST += tests/unit/small_model.h
+unit_tests += tests/unit/ops_head
+tests_unit_ops_head_SOURCES = tests/unit/ops_head.c tests/unit/ops.h

@@ -2,32 +2,32 @@
    SPDX-License-Identifier: Apache-2.0
 
    The gradient takes the place of the logits, becomes dx's rows at once, and goes on with the chains of
-   dw, which run over all rows of the micro-batch: dw is kept in float32 between chunks, so that the
-   chunk's size leaves no trace.  */
+   dw, which run over all rows of the micro-batch: their float32 sums are kept between chunks, so that
+   the chunk's size leaves no trace.  */
 
 #include <config.h>
 
 #include <string.h>
 
 #include "cpu.h"
+#include "gemm.h"
 
 enum
 {
   CHUNK_BYTES = 8 << 20,
-  FEWEST_ROWS = 32, MOST_ROWS = 1024,
-  PIECE = 8192                  /* rows of a chain; numerics.md */
+  FEWEST_ROWS = 32, MOST_ROWS = 1024
 };
 
 struct chunk
 {
   const struct mm_cpu_kernels *kernels;
-  struct mm_mat logits, x, dw;
+  struct mm_mat logits, x;
   const int32_t *targets;
   float *losses;
-  bool grad, go_on;
+  bool grad;
 };
 
-/* A power of two, so that chunks never lie across the end of a piece.  */
+/* A power of two, so that no chunk lies across a cut of the chains (MM_CHAIN_CUT).  */
 static size_t
 chunk_rows (size_t rows, size_t vocab)
 {
@@ -47,38 +47,26 @@ cross_entropy (void *arg, size_t from, size_t to)
                              c->grad);
 }
 
-static void
-grad_weight (void *arg, size_t from, size_t to)
-{
-  struct chunk *c = arg;
-
-  c->kernels->head_grad_weight (mm_mat_cols (c->logits, from, to - from), c->x,
-                                mm_mat_rows (c->dw, from, to), c->go_on);
-}
-
-/* Loss of the chunk and, with GRAD, what it adds to the gradients.  */
+/* Go on with the chains of dw by the rows of the chunk, which begin at row AT of ROWS: in DW up to the first
+   cut, then in PIECE, whose last chunk adds it to DW.  */
 static mm_status
-run_chunk (struct mm_backend *be, struct chunk *c, const struct mm_weight *w, struct mm_mat dx)
+grad_weight (struct mm_backend *be, const struct chunk *c, size_t at, size_t rows, struct mm_mat dw,
+             float *piece)
 {
-  mm_status st = be->ops->linear (be, c->x, w, (struct mm_mat) { 0 }, c->logits);
+  size_t end = at + c->x.rows;
+  bool later = at >= MM_CHAIN_CUT, last = end % MM_CHAIN_CUT == 0 || end == rows;
+  struct mm_mat sums = later ? mm_mat (piece, dw.rows, dw.cols) : dw;
+  struct mm_mat y = last ? dw : sums;
+  struct mm_gemm g = {
+    .m = dw.rows, .n = dw.cols, .k = c->x.rows,
+    .a = c->logits.data, .a_row = 1, .a_step = c->logits.ld,
+    .b = mm_cpu_gemm_rows (be, c->x.data, c->x.ld),
+    .start = at % MM_CHAIN_CUT ? sums.data : NULL, .start_ld = sums.ld,
+    .total = later && last ? dw.data : NULL, .total_ld = dw.ld,
+    .y = y.data, .y_ld = y.ld
+  };
 
-  if (st < 0)
-    return st;
-  mm_cpu_split (be, c->logits.rows, 1, cross_entropy, c);
-  if (!c->grad)
-    return MM_OK;
-  mm_cpu_split (be, c->logits.cols, 16, grad_weight, c);
-  return be->ops->linear_grad_input (be, c->logits, w, dx);
-}
-
-static void
-add_piece (void *arg, size_t from, size_t to)
-{
-  struct mm_mat *m = arg;       /* dw, then the piece */
-
-  for (size_t i = from; i < to; i++)
-    for (size_t k = 0; k < m[0].cols; k++)
-      m[0].data[i * m[0].ld + k] += m[1].data[i * m[1].ld + k];
+  return mm_cpu_gemm (be, &g, NULL);
 }
 
 /* Add the fixed-point values of N losses to *SUM.  */
@@ -101,29 +89,29 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
 {
   struct chunk c = { .kernels = mm_cpu_state (be)->kernels, .grad = dx.data != NULL };
   size_t rows = chunk_rows (x.rows, w->n);
-  size_t piece = c.grad && x.rows > PIECE ? w->n * w->k : 0;
+  size_t piece = c.grad && x.rows > MM_CHAIN_CUT ? w->n * w->k : 0;
   float *scratch;
   mm_status st = mm_cpu_scratch (be, MM_SCRATCH_OP, rows * (w->n + 1) + piece, sizeof *scratch, &scratch);
 
-  if (st == MM_OK && c.grad && x.rows == 0)
-    for (size_t i = 0; i < dw.rows; i++)
-      memset (dw.data + i * dw.ld, 0, dw.cols * sizeof *dw.data);
+  for (size_t i = 0; c.grad && x.rows == 0 && i < dw.rows; i++)
+    memset (dw.data + i * dw.ld, 0, dw.cols * sizeof *dw.data);
   for (size_t at = 0; at < x.rows && st == MM_OK; at += rows)
     {
       size_t n = x.rows - at < rows ? x.rows - at : rows;
-      struct mm_mat pieces[2] = { dw, mm_mat (scratch + rows * (w->n + 1), w->n, w->k) };
 
-      c.logits = mm_mat (scratch, n, w->n);
+      c.logits = mm_mat (scratch + rows, n, w->n);
       c.x = mm_mat_rows (x, at, at + n);
-      c.dw = pieces[at >= PIECE];
-      c.go_on = at % PIECE != 0;
       c.targets = targets + at;
-      c.losses = losses ? losses + at : scratch + rows * w->n;
-      st = run_chunk (be, &c, w, mm_mat_rows (dx, at, at + n));
-      if (st == MM_OK)
-        sum_losses (c.losses, n, loss_sum, overflow);
-      if (st == MM_OK && c.grad && at >= PIECE && ((at + n) % PIECE == 0 || at + n == x.rows))
-        mm_cpu_split (be, dw.rows, 16, add_piece, pieces);
+      c.losses = losses ? losses + at : scratch;
+      st = mm_cpu_linear (be, c.x, w, (struct mm_mat) { 0 }, c.logits);
+      if (st < 0)
+        break;
+      mm_cpu_split (be, n, 1, cross_entropy, &c);
+      sum_losses (c.losses, n, loss_sum, overflow);
+      if (c.grad)
+        st = grad_weight (be, &c, at, x.rows, dw, scratch + rows * (w->n + 1));
+      if (c.grad && st == MM_OK)
+        st = mm_cpu_linear_grad_input (be, c.logits, w, mm_mat_rows (dx, at, at + n));
     }
   return st;
 }

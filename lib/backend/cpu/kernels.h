@@ -19,8 +19,6 @@
   MM_REAL_KERNELS (KERNEL, float, struct mm_mat) \
   /* acc[i] += fixed point of g[i] (numerics.md); true if some g[i] is NaN or out of range: it adds 0.  */ \
   KERNEL (bool, accumulate, (const float *g, size_t n, int64_t *acc)) \
-  /* dw [N, K] = chains over the rows of dy^T x, continued from what it holds if GO_ON.  */ \
-  KERNEL (void, head_grad_weight, (struct mm_mat dy, struct mm_mat x, struct mm_mat dw, bool go_on)) \
   /* partial[b] = sum of squares of block b of the gradient, MM_GRAD_BLOCK elements each.  */ \
   KERNEL (void, grad_squares, (const int64_t *acc, size_t n, uint64_t n_targets, double *partial)) \
   KERNEL (void, grad_values, (const int64_t *acc, size_t n, uint64_t n_targets, float *g)) \

@@ -145,6 +145,15 @@ i16_pow2 (i16 n)
                  _mm256_castsi256_ps (_mm256_slli_epi32 (n.b, 23)) };
 }
 
+/* The first product is exact.  */
+MM_INLINE v16
+v16_scale (v16 x, v16 n)
+{
+  i16 whole = v16_to_i16 (n), half = i16_sra (whole, 1);
+
+  return v16_mul (v16_mul (x, i16_pow2 (half)), i16_pow2 (i16_sub (whole, half)));
+}
+
 /* ---- across lanes ---- */
 
 MM_INLINE float
@@ -234,7 +243,32 @@ v16_from_i64_n (const int64_t *p, size_t n)
   return v16_load (f);
 }
 
-MM_INLINE v16 v16_from_i64 (const int64_t *p) { return v16_from_i64_n (p, 16); }
+/* float32 of four int64 below 2^51: exact as doubles, by the sum of v16_fixed4 backwards.  */
+MM_INLINE __m128
+v16_from4 (__m256i q)
+{
+  __m256d magic = _mm256_set1_pd (0x1.8p52);
+  __m256i d = _mm256_add_epi64 (q, _mm256_castpd_si256 (magic));
+
+  return _mm256_cvtpd_ps (_mm256_sub_pd (_mm256_castsi256_pd (d), magic));
+}
+
+MM_INLINE v16
+v16_from_i64 (const int64_t *p)
+{
+  __m256i q[4], over = _mm256_setzero_si256 ();
+
+  for (int i = 0; i < 4; i++)
+    {
+      q[i] = _mm256_loadu_si256 ((const __m256i *) p + i);
+      /* -2^51 <= q < 2^51 leaves no bit from 52 on.  */
+      over = _mm256_or_si256 (over, _mm256_add_epi64 (q[i], _mm256_set1_epi64x (INT64_C (1) << 51)));
+    }
+  if (!_mm256_testz_si256 (over, _mm256_set1_epi64x (-(INT64_C (1) << 52))))
+    return v16_from_i64_n (p, 16);
+  return (v16) { _mm256_set_m128 (v16_from4 (q[1]), v16_from4 (q[0])),
+                 _mm256_set_m128 (v16_from4 (q[3]), v16_from4 (q[2])) };
+}
 
 /* ---- doubles ---- */
 

@@ -64,6 +64,8 @@ i16_pow2 (i16 n)
   return _mm512_castsi512_ps (_mm512_slli_epi32 (_mm512_add_epi32 (n, _mm512_set1_epi32 (127)), 23));
 }
 
+MM_INLINE v16 v16_scale (v16 a, v16 n) { return _mm512_scalef_ps (a, n); }
+
 /* ---- across lanes ---- */
 
 MM_INLINE float

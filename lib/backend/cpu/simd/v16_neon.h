@@ -167,6 +167,15 @@ i16_pow2 (i16 n)
                  vreinterpretq_f32_s32 (vshlq_n_s32 (n.c, 23)), vreinterpretq_f32_s32 (vshlq_n_s32 (n.d, 23)) };
 }
 
+/* The first product is exact.  */
+MM_INLINE v16
+v16_scale (v16 x, v16 n)
+{
+  i16 whole = v16_to_i16 (n), half = i16_sra (whole, 1);
+
+  return v16_mul (v16_mul (x, i16_pow2 (half)), i16_pow2 (i16_sub (whole, half)));
+}
+
 /* ---- across lanes ---- */
 
 MM_INLINE float
