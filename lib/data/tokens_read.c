@@ -132,8 +132,11 @@ read_tokenizer (struct mm_tokens *f)
   if (st >= 0)
     st = read_text (f, "tokenizer_config_json", false, &config, &config_size);
   if (st >= 0)
-    st = mm_tokenizer_parse (mm_safetensors_path (f->file), json, json_size, config, config_size,
-                             &f->tokenizer);
+    {
+      st = mm_tokenizer_parse ("tokenizer_json", json, json_size, config, config_size, &f->tokenizer);
+      if (st < 0)
+        st = mm_fail_prefix (st, "%s", mm_safetensors_path (f->file));
+    }
   free (json);
   free (config);
   if (st < 0)

@@ -75,8 +75,8 @@ mm_status mm_loader_open (const struct mm_dataset *d, enum mm_split split, const
 void mm_loader_close (struct mm_loader *l);     /* accepts NULL */
 
 /* The next micro-batch of window STEP; *B is NULL when the window has no more for this rank.  *B
-   belongs to the loader, valid until the next call.  Steps must ascend by one, each to its NULL
-   (MM_EINVAL).  A row that mm_dataset_read refuses comes out here, in its turn.  *WAITED (unless
+   belongs to the loader, valid until the next call.  Steps must ascend by one, each to its last
+   micro-batch (MM_EINVAL).  A row that mm_dataset_read refuses comes out here, in its turn.  *WAITED (unless
    NULL) grows by the seconds this call waited for the reader.  */
 mm_status mm_loader_next (struct mm_loader *l, uint64_t step, const struct mm_batch **b,
                           double *waited) MM_NODISCARD;

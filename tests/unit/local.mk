@@ -35,3 +35,6 @@ unit_tests += tests/unit/session
 EXTRA_DIST += tests/unit/small_model.h
 unit_tests += tests/unit/ops_head
 tests_unit_ops_head_SOURCES = tests/unit/ops_head.c tests/unit/ops.h
+unit_tests += tests/unit/tokens
+unit_tests += tests/unit/dataset
+unit_tests += tests/unit/loader
