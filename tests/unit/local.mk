@@ -38,3 +38,5 @@ tests_unit_ops_head_SOURCES = tests/unit/ops_head.c tests/unit/ops.h
 unit_tests += tests/unit/tokens
 unit_tests += tests/unit/dataset
 unit_tests += tests/unit/loader
+unit_tests += tests/unit/pack
+tests_unit_pack_SOURCES = tests/unit/pack.c pack/pack.c pack/plan.c pack/rows.c pack/report.c
