@@ -15,4 +15,5 @@ lib_libcore_a_SOURCES += \
   lib/io/json_text.c \
   lib/io/dtype.c \
   lib/io/safetensors_read.c \
-  lib/io/safetensors_write.c
+  lib/io/safetensors_write.c \
+  lib/io/input.c
