@@ -3,7 +3,7 @@ tools += minimind-pack
 minimind_pack_SOURCES = \
   pack/main.c pack/pack.c pack/pack.h pack/plan.c pack/plan.h \
   pack/rows.c pack/rows.h pack/report.c pack/report.h
-dist_man_MANS += man/minimind-pack.1
+pages += man/minimind-pack.1
 EXTRA_DIST += man/pack.h2m
 
 if HAVE_HELP2MAN

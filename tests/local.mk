@@ -10,7 +10,7 @@ AM_TESTS_ENVIRONMENT = \
   tools='$(tools)'; export tools;
 
 unit_tests =
-cli_tests =
+cli_tests = tests/syntax.sh
 check_LIBRARIES =
 
 include tests/unit/local.mk
@@ -20,3 +20,9 @@ include tests/interop/local.mk
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) $(cli_tests)
 EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h
+
+# What HACKING asks for and a script can check; also one of the tests.
+syntax-check:
+	@tools='$(tools)'; srcdir='$(abs_srcdir)'; export tools srcdir; \
+	$(SHELL) $(srcdir)/tests/syntax.sh | $(AWK) '{ print } /^not ok/ { bad = 1 } END { exit bad }'
+.PHONY: syntax-check

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <jansson.h>
 
+#include <minimind/elementary.h>
 #include <minimind/log.h>
 
 #include "report.h"
@@ -157,7 +158,8 @@ mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t 
 {
   r->seconds[MM_EVAL] += seconds;
   r->all[MM_EVAL] += seconds;
-  mm_info ("step %" PRIu64 ": validation loss %.4f, perplexity %.2f", step, loss, exp (loss));
+  mm_info ("step %" PRIu64 ": validation loss %.4f, perplexity %.2f", step, loss,
+           mm_exp (loss));
   if (r->log)
     mm_runlog_metrics (r->log, step, json_pack ("{s:I, s:o, s:I}", "step", (json_int_t) step,
                                                 "validation_loss", number (loss),
