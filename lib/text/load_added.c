@@ -35,7 +35,7 @@ read_token (const char *name, const json_t *json, struct mm_added_token *token)
   if (st == MM_OK)
     st = mm_json_bool (name, json, "rstrip", true, &token->rstrip);
   if (st < 0)
-    return mm_fail_prefix (st, "added_tokens");
+    return st;
   if (*text == '\0')
     return mm_fail (MM_EFORMAT, "%s: added_tokens: the token of id %d is empty", name, (int) id);
   if (strlen (text) > MM_ADDED_LONGEST)

@@ -1,1 +1,7 @@
 # Golden values of the real programs, with the scripts that made them.
+unit_tests += tests/interop/text
+EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
+  tests/interop/text/cases.jsonl tests/interop/text/real.jsonl \
+  tests/interop/text/gpt2-added.json tests/interop/text/gpt2-disordered.json \
+  tests/interop/text/gpt2-legacy.json tests/interop/text/llama3-ignore.json \
+  tests/interop/text/qwen2.json

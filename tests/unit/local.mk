@@ -42,3 +42,5 @@ unit_tests += tests/unit/dataset
 unit_tests += tests/unit/loader
 unit_tests += tests/unit/pack
 tests_unit_pack_SOURCES = tests/unit/pack.c pack/pack.c pack/plan.c pack/rows.c pack/report.c
+unit_tests += tests/unit/tokenizer
+unit_tests += tests/unit/text

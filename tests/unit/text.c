@@ -1,0 +1,298 @@
+/* The inside of lib/text: classes of bytes, the trie, and encoding by backtracking against the
+   merge loop that defines it.  */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/text/bpe.h"
+#include "../../lib/text/byte_class.h"
+#include "../../lib/text/byte_table.h"
+#include "../../lib/text/unicode.h"
+#include "../tap.h"
+
+/* ---- classes ---- */
+
+static size_t
+put_utf8 (char *p, uint32_t c)
+{
+  if (c < 0x80)
+    p[0] = (char) c;
+  else if (c < 0x800)
+    {
+      p[0] = (char) (0xc0 | c >> 6);
+      p[1] = (char) (0x80 | (c & 63));
+    }
+  else if (c < 0x10000)
+    {
+      p[0] = (char) (0xe0 | c >> 12);
+      p[1] = (char) (0x80 | (c >> 6 & 63));
+      p[2] = (char) (0x80 | (c & 63));
+    }
+  else
+    {
+      p[0] = (char) (0xf0 | c >> 18);
+      p[1] = (char) (0x80 | (c >> 12 & 63));
+      p[2] = (char) (0x80 | (c >> 6 & 63));
+      p[3] = (char) (0x80 | (c & 63));
+    }
+  return mm_utf8_length ((unsigned char) *p);
+}
+
+/* For every code point: what a version says at once is what the table says, or it says nothing.  */
+static bool
+classes_agree (mm_byte_class_fn *classify)
+{
+  for (uint32_t c = 0; c < 0x110000; c++)
+    {
+      char text[64] = { 0 };
+      struct mm_byte_class k;
+      size_t at = 4 + c % 57, length;
+      unsigned class = mm_unicode_class (c);
+      uint64_t bits;
+
+      if (c >= 0xd800 && c < 0xe000)
+        continue;
+      length = put_utf8 (text + at, c);
+      bits = ((UINT64_C (1) << length) - 1) << at;
+      classify ((unsigned char *) text, &k);
+      if ((k.high & bits) != (c < 0x80 ? 0 : bits))
+        return false;
+      if (k.leads == UINT64_C (1) << at && c >= 0x80 && !(k.letter | k.number | k.space))
+        continue;
+      if (k.leads || k.letter != (class & MM_LETTER ? bits : 0)
+          || k.number != (class & MM_NUMBER ? bits : 0) || k.space != (class & MM_SPACE ? bits : 0)
+          || k.blank != (c == ' ' ? bits : 0) || k.quote != (c == '\'' ? bits : 0))
+        return false;
+    }
+  return true;
+}
+
+static bool
+same_class (const struct mm_byte_class *a, const struct mm_byte_class *b)
+{
+  return a->letter == b->letter && a->number == b->number && a->space == b->space
+         && a->blank == b->blank && a->quote == b->quote && a->leads == b->leads
+         && a->high == b->high;
+}
+
+static void
+test_classes (void)
+{
+  static const char *const names[] = { "plain C", "AVX2", "AVX-512" };
+  char name[64];
+
+  for (int v = 0; v < MM_BYTE_CLASS_VERSIONS; v++)
+    {
+      mm_byte_class_fn *classify = mm_byte_class_version (v);
+      bool good = true;
+
+      snprintf (name, sizeof name, "%s: classes of all code points", names[v]);
+      if (!classify)
+        {
+          printf ("ok %d - %s # SKIP not on this processor\n", ++tap_count, name);
+          continue;
+        }
+      ok (classes_agree (classify), name);
+      srand (1);
+      for (int i = 0; i < 10000; i++)
+        {
+          unsigned char noise[64];
+          struct mm_byte_class a, b;
+
+          for (int k = 0; k < 64; k++)
+            noise[k] = (unsigned char) (rand () >> 8);
+          classify (noise, &a);
+          mm_byte_class_version (0) (noise, &b);
+          good &= same_class (&a, &b);
+        }
+      snprintf (name, sizeof name, "%s: any bytes as plain C", names[v]);
+      ok (good, name);
+    }
+  ok (mm_byte_class_best (), "there is a best version");
+}
+
+/* ---- spelling of bytes ---- */
+
+static void
+test_byte_table (void)
+{
+  char text[8], bytes[8];
+  size_t size;
+  bool good = true;
+
+  for (unsigned c = 0; c < 256; c++)
+    {
+      text[put_utf8 (text, mm_table_code_point ((unsigned char) c))] = '\0';
+      good &= mm_bytes_of_table_text (text, bytes, &size) && size == 1
+              && (unsigned char) *bytes == c && mm_is_table_text (text);
+    }
+  ok (good, "every byte has its character and back");
+  ok (mm_table_code_point (' ') == 0x120 && mm_table_code_point ('\n') == 0x10a
+      && mm_table_code_point (0xad) == 0x143 && mm_table_code_point (0x80) == 0x122, "GPT-2's table");
+  ok (!mm_is_table_text (" ") && !mm_is_table_text ("a\305\204") && !mm_is_table_text ("\344\270\255")
+      && !mm_bytes_of_table_text ("\302\255", bytes, &size) && mm_is_table_text (""),
+      "other characters are told apart");
+}
+
+/* ---- trie ---- */
+
+static void
+test_trie (void)
+{
+  enum { N = 3000, LONG = 20000 };
+  static char text[N][8], big[LONG];
+  struct mm_trie_key keys[N + 1], sorted[N + 1];
+  struct mm_trie trie;
+  size_t length, n = 0;
+  bool good = true;
+
+  srand (2);
+  for (int i = 0; i < N; i++)
+    {
+      size_t size = 1 + (size_t) (rand () >> 8) % 6;
+      bool fresh = true;
+
+      for (size_t k = 0; k < size; k++)
+        text[n][k] = (char) (rand () >> 8 & (i % 2 ? 3 : 255));
+      for (size_t j = 0; j < n; j++)
+        fresh &= keys[j].size != size || memcmp (text[j], text[n], size) != 0;
+      if (fresh)
+        {
+          keys[n] = (struct mm_trie_key) { text[n], (uint32_t) size, (uint32_t) n };
+          n++;
+        }
+    }
+  keys[n] = (struct mm_trie_key) { big, LONG, (uint32_t) n };
+  n++;
+  memcpy (sorted, keys, sizeof sorted);
+  ok (mm_trie_build (&trie, sorted, n) == MM_OK, "a trie is built");
+  for (size_t i = 0; i < n; i++)
+    good &= mm_trie_find (&trie, keys[i].bytes, keys[i].size) == i
+            && mm_trie_longest (&trie, keys[i].bytes, keys[i].size, &length) == i
+            && length == keys[i].size;
+  ok (good, "every key is found");
+  ok (mm_trie_find (&trie, "not here", 8) == MM_TRIE_NONE
+      && mm_trie_find (&trie, big, LONG - 1) == MM_TRIE_NONE, "others are not");
+  mm_trie_free (&trie);
+  ok (mm_trie_build (&trie, sorted, 0) == MM_OK && mm_trie_find (&trie, "a", 1) == MM_TRIE_NONE
+      && mm_trie_longest (&trie, "a", 1, &length) == MM_TRIE_NONE && length == 0, "an empty trie");
+  mm_trie_free (&trie);
+}
+
+/* ---- merges ---- */
+
+enum { MOST_TOKENS = 400 };
+
+struct vocabulary
+{
+  char bytes[MOST_TOKENS][64];
+  struct mm_trie_key texts[MOST_TOKENS];
+  size_t n;
+};
+
+/* Id of the text LEFT RIGHT, made if there is none; MM_BPE_NONE if it does not fit.  */
+static uint32_t
+joined (struct vocabulary *v, uint32_t left, uint32_t right)
+{
+  char text[128];
+  uint32_t size = v->texts[left].size + v->texts[right].size;
+
+  if (size > 64 || v->n == MOST_TOKENS)
+    return MM_BPE_NONE;
+  memcpy (text, v->texts[left].bytes, v->texts[left].size);
+  memcpy (text + v->texts[left].size, v->texts[right].bytes, v->texts[right].size);
+  for (uint32_t i = 0; i < v->n; i++)
+    if (v->texts[i].size == size && memcmp (v->texts[i].bytes, text, size) == 0)
+      return i;
+  memcpy (v->bytes[v->n], text, size);
+  v->texts[v->n] = (struct mm_trie_key) { v->bytes[v->n], size, (uint32_t) v->n };
+  return (uint32_t) v->n++;
+}
+
+/* Compare both encoders on random strings over few letters, with random rules: sorted so that
+   ranks stand behind their parts' where ORDERED, shuffled otherwise.  */
+static bool
+encoders_agree (unsigned seed, bool shuffled, bool *ordered)
+{
+  static struct vocabulary v;
+  struct mm_bpe_rule *rules = malloc (300 * sizeof *rules);
+  uint32_t bytes[256], letters = 2 + seed % 3;
+  struct mm_bpe_scratch s;
+  struct mm_bpe bpe;
+  size_t n_rules = 0;
+  bool good = true;
+
+  srand (seed);
+  v.n = 0;
+  for (uint32_t c = 0; c < 256; c++)
+    {
+      v.bytes[c][0] = (char) c;
+      v.texts[c] = (struct mm_trie_key) { v.bytes[c], 1, c };
+      bytes[c] = c;
+      v.n++;
+    }
+  for (int i = 0; i < 60; i++)
+    {
+      uint32_t pool = letters + (uint32_t) v.n - 256;
+      uint32_t l = (uint32_t) (rand () >> 8) % pool, r = (uint32_t) (rand () >> 8) % pool;
+
+      l = l < letters ? 'a' + l : 256 + l - letters;
+      r = r < letters ? 'a' + r : 256 + r - letters;
+      rules[n_rules] = (struct mm_bpe_rule) { l, r, joined (&v, l, r) };
+      n_rules += rules[n_rules].made != MM_BPE_NONE;
+    }
+  for (size_t i = n_rules; shuffled && i > 1; i--)
+    {
+      size_t j = (size_t) (rand () >> 8) % i;
+      struct mm_bpe_rule swap = rules[j];
+
+      rules[j] = rules[i - 1];
+      rules[i - 1] = swap;
+    }
+  if (mm_bpe_build (&bpe, v.texts, v.n, bytes, rules, n_rules) < 0 || mm_bpe_scratch_open (&s) < 0)
+    return false;
+  *ordered = bpe.ordered;
+  for (int i = 0; i < 300; i++)
+    {
+      char text[200];
+      uint32_t a[200], b[200];
+      size_t size = 1 + (size_t) (rand () >> 8) % (i < 280 ? 24 : 200), n_a = 0, n_b = 0;
+
+      for (size_t k = 0; k < size; k++)
+        text[k] = (char) ('a' + (uint32_t) (rand () >> 8) % letters);
+      good &= mm_bpe_encode (&bpe, &s, text, size, a, &n_a) == MM_OK
+              && mm_bpe_merge_loop (&bpe, &s, text, size, b, &n_b) == MM_OK
+              && n_a == n_b && memcmp (a, b, n_a * sizeof *a) == 0;
+    }
+  mm_bpe_scratch_close (&s);
+  mm_bpe_free (&bpe);
+  return good;
+}
+
+static void
+test_merges (void)
+{
+  bool good = true, ordered;
+  int n_ordered = 0;
+
+  for (unsigned seed = 1; seed <= 400; seed++)
+    {
+      good &= encoders_agree (seed, seed % 10 == 0, &ordered);
+      n_ordered += ordered;
+    }
+  ok (good, "backtracking gives what the merge loop gives");
+  printf ("# ordered: %d of 400\n", n_ordered);
+  ok (n_ordered >= 40 && n_ordered < 400, "with rules in and out of order");
+}
+
+int
+main (void)
+{
+  test_classes ();
+  test_byte_table ();
+  test_trie ();
+  test_merges ();
+  return tap_done ();
+}
