@@ -25,16 +25,18 @@ struct mm_checkpoint
   json_t *state;
 };
 
-/* Make the run folder OUT if need be and hold it for this process: an fcntl lock on OUT/LOCK, until release or
-   the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY when another process
-   holds it.  */
+/* Make the run folder OUT (and its parents) if need be and hold it: an open-file-description lock on OUT/LOCK,
+   until release or the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY,
+   naming the process, when another run holds it; MM_EIO.  */
 struct mm_run_lock;
 mm_status mm_run_lock_take (const char *out, struct mm_run_lock **lock) MM_NODISCARD;
 void mm_run_lock_release (struct mm_run_lock *lock);    /* accepts NULL */
 
 /* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
-   and remove all but the KEEP newest valid ones (KEEP 0: all stay).  An existing folder of that step is
-   MM_EEXIST unless it holds the same bytes.  MM_EIO on a full disk: nothing is left, older ones stand.  */
+   and remove all that are older than the KEEP newest complete ones (KEEP 0: all stay), once the new one verifies
+   when read back.  The caller holds OUT's lock.  A valid folder of that step is MM_EEXIST unless it holds the
+   same bytes; a damaged one is moved to step-STEP.damaged.  MM_EIO on a full disk: nothing is left, older ones
+   stand.  */
 mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct mm_model *model,
                               const float *values, const float *m, const float *v,
                               const struct mm_tokenizer *t, int keep) MM_NODISCARD;
@@ -44,17 +46,20 @@ mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, co
 mm_status mm_checkpoint_verify (const char *dir) MM_NODISCARD;
 
 /* The newest step folder of run folder OUT that verifies; *DIR is a new string, NULL if there is none (or no
-   OUT).  Damaged ones are warned of and passed over.  */
+   OUT).  Damaged ones are warned of and passed over; MM_EFORMAT if there are only such.  */
 mm_status mm_checkpoint_newest (const char *out, char **dir) MM_NODISCARD;
 
-/* Read a verified folder back: the model's parameters (refreshed), M and V (host buffers), trainer.json.  */
+/* Read a verified folder back: the model's parameters (refreshed), M and V (host buffers), trainer.json, whose
+   object the caller releases.  MM_ENOENT, MM_EIO, MM_EFORMAT, and MM_ESHAPE where tensors are not the model's.  */
 mm_status mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v,
                               struct mm_checkpoint *c) MM_NODISCARD;
 
-/* One digest of the folder: SHA-256 of its sorted "SHA256  NAME" lines.  */
+/* One digest of the folder: SHA-256 of the "SHA256  NAME" lines of its files, computed anew and sorted by name.
+   MANIFEST takes no part, so that a model folder without one has a digest too.  */
 mm_status mm_checkpoint_digest (const char *dir, char sha256[65]) MM_NODISCARD;
 
-/* PATH itself if it holds config.json; else (a run folder) its newest valid step folder.  New string.  */
+/* PATH itself if it holds config.json; else (a run folder) its newest valid step folder.  New string.
+   MM_ENOENT, MM_EIO if it is no folder, MM_EFORMAT if it is neither kind or holds no valid step folder.  */
 mm_status mm_model_folder (const char *path, char **dir) MM_NODISCARD;
 
 #endif /* MINIMIND_CHECKPOINT_H */

@@ -24,4 +24,9 @@ lib_libcore_a_SOURCES += \
   lib/train/validate.c \
   lib/train/sample.c \
   lib/train/describe.c \
-  lib/train/train.c
+  lib/train/train.c \
+  lib/train/manifest.h \
+  lib/train/manifest.c \
+  lib/train/run_folder.h \
+  lib/train/run_folder.c \
+  lib/train/checkpoint.c

@@ -1,0 +1,336 @@
+/* run_folder.c -- a run's folder: its lock, its step folders, which is the newest, which may go.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <minimind/checkpoint.h>
+#include <minimind/files.h>
+#include <minimind/log.h>
+#include <minimind/memory.h>
+
+#include "manifest.h"
+#include "run_folder.h"
+
+/* ---- the lock ---- */
+
+struct mm_run_lock
+{
+  int fd;
+};
+
+/* mkdir -p.  */
+static mm_status
+make_folders (const char *path)
+{
+  char *copy = strdup (path);
+  mm_status st = MM_OK;
+
+  if (!copy)
+    return mm_fail (MM_ENOMEM, "%s: no memory", path);
+  for (char *slash = strchr (copy + 1, '/'); slash; slash = strchr (slash + 1, '/'))
+    {
+      *slash = '\0';
+      mkdir (copy, 0777);       /* the last one's failure tells */
+      *slash = '/';
+    }
+  if (mkdir (path, 0777) < 0 && errno != EEXIST)
+    st = mm_fail (MM_EIO, "%s: cannot be made: %s", path, strerror (errno));
+  free (copy);
+  return st;
+}
+
+/* A hidden name of ours, of a checkpoint or of the link to it, that a process left unfinished.  */
+static bool
+is_stale (const char *name)
+{
+  size_t n = strlen (name);
+
+  return n > 4 && strcmp (name + n - 4, ".tmp") == 0
+         && (strncmp (name, ".step-", 6) == 0 || strncmp (name, ".latest.", 8) == 0);
+}
+
+/* Whoever holds the lock is alone: what others left unfinished goes.  That it cannot be removed is no
+   reason not to train.  */
+static void
+remove_stale (const char *out)
+{
+  DIR *d = opendir (out);
+
+  if (!d)
+    return;
+  for (struct dirent *e; (e = readdir (d));)
+    if (is_stale (e->d_name))
+      {
+        char *path = mm_path_join (out, e->d_name);
+
+        if (!path || mm_remove_tree (path) < 0)
+          mm_warn ("%s", mm_error_message ());
+        free (path);
+      }
+  closedir (d);
+}
+
+/* Who holds the lock, as they wrote it there; for the message only.  */
+static mm_status
+fail_busy (const char *path, int fd)
+{
+  char who[80] = "";
+
+  if (pread (fd, who, sizeof who - 1, 0) < 0)
+    who[0] = '\0';
+  who[strcspn (who, "\n")] = '\0';
+  return mm_fail (MM_EBUSY, "%s: in use by another run%s%s", path, *who ? ": " : "", who);
+}
+
+static void
+sign (int fd)
+{
+  char text[200], host[100] = "";
+
+  gethostname (host, sizeof host - 1);
+  snprintf (text, sizeof text, "process %ld on %s\n", (long) getpid (), host);
+  /* It only helps people to find the process.  */
+  if (ftruncate (fd, 0) < 0 || pwrite (fd, text, strlen (text), 0) < 0)
+    mm_verbose ("LOCK: %s", strerror (errno));
+}
+
+mm_status
+mm_run_lock_take (const char *out, struct mm_run_lock **lock)
+{
+  struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+  struct mm_run_lock *l;
+  char *path = mm_path_join (out, "LOCK");
+  mm_status st = mm_alloc ("lock", 1, sizeof *l, &l);
+
+  *lock = NULL;
+  if (l)
+    l->fd = -1;
+  if (st == MM_OK && !path)
+    st = mm_fail (MM_ENOMEM, "%s: no memory", out);
+  if (st == MM_OK)
+    st = make_folders (out);
+  if (st == MM_OK && (l->fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+    st = mm_fail (MM_EIO, "%s: %s", path, strerror (errno));
+  if (st == MM_OK && fcntl (l->fd, F_OFD_SETLK, &whole) < 0)
+    st = errno == EAGAIN || errno == EACCES ? fail_busy (path, l->fd) : mm_fail_errno (path);
+  free (path);
+  if (st < 0)
+    {
+      mm_run_lock_release (l);
+      return st;
+    }
+  sign (l->fd);
+  remove_stale (out);
+  *lock = l;
+  return MM_OK;
+}
+
+void
+mm_run_lock_release (struct mm_run_lock *l)
+{
+  if (!l)
+    return;
+  if (l->fd >= 0)
+    close (l->fd);
+  free (l);
+}
+
+/* ---- step folders ---- */
+
+/* The number in "step-00000100"; false for any other name.  */
+static bool
+step_number (const char *name, uint64_t *step)
+{
+  size_t digits;
+  char again[40];
+
+  if (strncmp (name, "step-", 5) != 0)
+    return false;
+  digits = strspn (name + 5, "0123456789");
+  if (digits < 8 || digits > 19 || name[5 + digits])
+    return false;
+  *step = strtoull (name + 5, NULL, 10);
+  snprintf (again, sizeof again, "step-%08" PRIu64, *step);
+  return strcmp (again, name) == 0;
+}
+
+static int
+compare_newest_first (const void *a, const void *b)
+{
+  uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+  return x > y ? -1 : x < y;
+}
+
+mm_status
+mm_run_steps (const char *out, uint64_t **steps, size_t *count)
+{
+  DIR *d = opendir (out);
+  size_t capacity = 0;
+  uint64_t step;
+  struct stat s;
+  mm_status st = MM_OK;
+
+  *steps = NULL;
+  *count = 0;
+  if (!d)
+    return mm_fail_errno (out);
+  for (struct dirent *e; st == MM_OK && (e = readdir (d));)
+    if (step_number (e->d_name, &step) && fstatat (dirfd (d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0
+        && S_ISDIR (s.st_mode))
+      {
+        st = mm_grow ("list of checkpoints", steps, &capacity, *count + 1, sizeof **steps);
+        if (st == MM_OK)
+          (*steps)[(*count)++] = step;
+      }
+  closedir (d);
+  if (*count)
+    qsort (*steps, *count, sizeof **steps, compare_newest_first);
+  return st;
+}
+
+mm_status
+mm_run_step_path (const char *out, uint64_t step, char **path)
+{
+  char name[40];
+
+  snprintf (name, sizeof name, "step-%08" PRIu64, step);
+  *path = mm_path_join (out, name);
+  return *path ? MM_OK : mm_fail (MM_ENOMEM, "%s: no memory", out);
+}
+
+/* The first of STEPS whose folder verifies, or NULL.  */
+static mm_status
+first_valid (const char *out, const uint64_t *steps, size_t count, char **dir)
+{
+  for (size_t i = 0; i < count; i++)
+    {
+      mm_status st = mm_run_step_path (out, steps[i], dir);
+
+      if (st < 0)
+        return st;
+      st = mm_checkpoint_verify (*dir);
+      if (st == MM_OK)
+        return MM_OK;
+      free (*dir);
+      *dir = NULL;
+      if (st == MM_ENOMEM)
+        return st;
+      mm_warn ("%s; this checkpoint is passed over", mm_error_message ());
+    }
+  return MM_OK;
+}
+
+mm_status
+mm_checkpoint_newest (const char *out, char **dir)
+{
+  uint64_t *steps;
+  size_t count;
+  mm_status st = mm_run_steps (out, &steps, &count);
+
+  *dir = NULL;
+  if (st == MM_ENOENT)
+    return MM_OK;
+  if (st == MM_OK)
+    st = first_valid (out, steps, count, dir);
+  if (st == MM_OK && count && !*dir)
+    st = mm_fail (MM_EFORMAT, "%s: none of its %zu checkpoints is valid", out, count);
+  free (steps);
+  return st;
+}
+
+mm_status
+mm_model_folder (const char *path, char **dir)
+{
+  char *config = mm_path_join (path, "config.json");
+  struct stat s;
+  mm_status st = MM_OK;
+
+  *dir = NULL;
+  if (!config)
+    return mm_fail (MM_ENOMEM, "%s: no memory", path);
+  if (stat (path, &s) < 0)
+    st = mm_fail_errno (path);
+  else if (!S_ISDIR (s.st_mode))
+    st = mm_fail (MM_EIO, "%s: is no folder, want a model folder or a run folder", path);
+  else if (stat (config, &s) == 0)
+    {
+      *dir = strdup (path);
+      if (!*dir)
+        st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+    }
+  else
+    {
+      st = mm_checkpoint_newest (path, dir);
+      if (st == MM_OK && !*dir)
+        st = mm_fail (MM_EFORMAT, "%s: holds neither config.json (a model folder) nor step folders (a run "
+                      "folder)", path);
+    }
+  free (config);
+  return st;
+}
+
+/* ---- retention ---- */
+
+mm_status
+mm_run_remove_step (const char *out, uint64_t step)
+{
+  char *path, *trash = NULL;
+  mm_status st = mm_run_step_path (out, step, &path);
+
+  if (st < 0)
+    return st;
+  /* First out of sight, in one step: a folder half removed is never taken for a checkpoint.  */
+  if (asprintf (&trash, "%s/.step-%08" PRIu64 ".old.tmp", out, step) < 0)
+    {
+      trash = NULL;
+      st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+    }
+  if (st == MM_OK && rename (path, trash) < 0)
+    st = mm_fail_errno (path);
+  if (st == MM_OK)
+    st = mm_sync_dir (out);
+  if (st == MM_OK)
+    st = mm_remove_tree (trash);
+  free (trash);
+  free (path);
+  return st;
+}
+
+mm_status
+mm_run_retain (const char *out, int keep)
+{
+  uint64_t *steps;
+  size_t count, valid = 0;
+  mm_status st = keep > 0 ? mm_run_steps (out, &steps, &count) : MM_OK;
+
+  if (keep <= 0 || st < 0)
+    return st;
+  for (size_t i = 0; st == MM_OK && i < count; i++)
+    {
+      char *path;
+
+      if (valid >= (size_t) keep)
+        {
+          st = mm_run_remove_step (out, steps[i]);
+          continue;
+        }
+      st = mm_run_step_path (out, steps[i], &path);
+      /* The contents were verified when it was made.  */
+      if (st == MM_OK && mm_manifest_check (path, false) == MM_OK)
+        valid++;
+      free (path);
+    }
+  free (steps);
+  return st;
+}
