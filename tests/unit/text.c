@@ -1,5 +1,6 @@
 /* The inside of lib/text: classes of bytes, the trie, and encoding by backtracking against the
-   merge loop that defines it.  */
+   merge loop that defines it.
+   SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 

@@ -1,5 +1,6 @@
 /* Tokenizers: what is refused and how, roles, bytes, decoding, UTF-8, and the rules of added
-   tokens.  That ids are HF's is tested in tests/interop/text.c.  */
+   tokens.  That ids are HF's is tested in tests/interop/text.c.
+   SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
