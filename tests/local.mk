@@ -7,6 +7,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
   PATH='$(abs_top_builddir)':"$$PATH"; export PATH; \
   srcdir='$(abs_srcdir)'; export srcdir; \
+  builddir='$(abs_builddir)'; export builddir; \
+  simd_sources='$(simd_sources)'; export simd_sources; \
   tools='$(tools)'; export tools;
 
 unit_tests =
@@ -17,9 +19,13 @@ include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/interop/local.mk
 
+# The reference run, whose digest is nano.digest.
+check_PROGRAMS += tests/digest
+tests_digest_SOURCES = tests/digest.c
+
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) $(cli_tests)
-EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h
+EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h tests/digest.sh tests/nano.digest
 
 # What HACKING asks for and a script can check; also one of the tests.
 syntax-check:

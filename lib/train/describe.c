@@ -9,7 +9,7 @@
 
 #include <minimind/log.h>
 
-#include "run.h"
+#include "trainer.h"
 
 /* Parameters by part of the model.  */
 struct parts
@@ -70,12 +70,12 @@ print_bytes (const char *name, uint64_t bytes)
 }
 
 static void
-print_memory (const struct mm_run *run)
+print_memory (const struct mm_trainer *t)
 {
-  const struct mm_model_config *c = &run->shape;
+  const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
   uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding);
-  uint64_t pass = mm_pass_bytes (c, run->plan.order.micro_batch, run->plan.seq_len, true);
+  uint64_t pass = mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true);
 
   printf ("memory\n");
   print_bytes ("parameters, float32", n * sizeof (float));
@@ -87,14 +87,14 @@ print_memory (const struct mm_run *run)
 }
 
 static void
-print_plan (const struct mm_run *run)
+print_plan (const struct mm_trainer *t)
 {
-  const struct mm_plan *p = &run->plan;
+  const struct mm_plan *p = &t->plan;
   const struct mm_schedule *s = &p->schedule;
   char text[MM_PLAN_TEXT];
 
   printf ("data      %" PRIu64 " rows of %" PRIu32 " tokens to train on, %" PRIu64 " to validate\n",
-          p->order.rows, p->seq_len, mm_dataset_rows (run->data, MM_VALIDATION));
+          p->order.rows, p->seq_len, mm_dataset_rows (t->data, MM_VALIDATION));
   printf ("batch     %s; %" PRIu64 " tokens\n", mm_plan_equation (p, text), p->step_tokens);
   printf ("run       %" PRIu64 " steps; an epoch has %" PRIu64 "\n", s->total, p->windows);
   printf ("rate      %g, %s to %g, warm-up %" PRIu64 " steps\n", s->peak, mm_schedule_names[s->kind],
@@ -103,10 +103,10 @@ print_plan (const struct mm_run *run)
 
 /* The least time that the arithmetic takes on this machine.  */
 static mm_status
-print_time (const struct mm_run *run)
+print_time (const struct mm_trainer *t)
 {
-  const struct mm_compute *compute = &run->config->compute;
-  double flops = mm_config_train_flops (&run->shape, run->plan.seq_len) * (double) run->plan.step_tokens;
+  const struct mm_compute *compute = &t->config->compute;
+  double flops = mm_config_train_flops (&t->shape, t->plan.seq_len) * (double) t->plan.step_tokens;
   struct mm_backend *be = NULL;
   mm_status st = mm_backend_open (compute->backend, compute->threads, &be);
   double peak;
@@ -114,22 +114,22 @@ print_time (const struct mm_run *run)
 
   if (st < 0)
     return st;
-  peak = mm_backend_peak (be) * run->plan.world_size;
+  peak = mm_backend_peak (be) * t->plan.world_size;
   printf ("time      %.3g TFLOP a step; at the FMA peak of %.0f GFLOP/s a step takes %s, the run %s\n",
           1e-12 * flops, 1e-9 * peak, mm_format_seconds (flops / peak, step),
-          mm_format_seconds (flops / peak * (double) run->plan.schedule.total, all));
+          mm_format_seconds (flops / peak * (double) t->plan.schedule.total, all));
   mm_backend_close (be);
   return MM_OK;
 }
 
 /* Step folders that stand at the end, and their size.  */
 static void
-print_files (const struct mm_run *run)
+print_files (const struct mm_trainer *t)
 {
-  const struct mm_train_config *c = run->config;
-  uint64_t total = run->plan.schedule.total, saves = c->save_every ? (total - 1) / c->save_every + 1 : 1;
+  const struct mm_train_config *c = t->config;
+  uint64_t total = t->plan.schedule.total, saves = c->save_every ? (total - 1) / c->save_every + 1 : 1;
   uint64_t kept = c->keep && (uint64_t) c->keep < saves ? (uint64_t) c->keep : saves;
-  uint64_t bytes = 3 * sizeof (float) * mm_config_parameters (&run->shape);
+  uint64_t bytes = 3 * sizeof (float) * mm_config_parameters (&t->shape);
   const char *out = c->output ? c->output : "OUT";
   char one[32], all[32];
 
@@ -143,14 +143,14 @@ print_files (const struct mm_run *run)
 }
 
 mm_status
-mm_run_describe (const struct mm_run *run)
+mm_trainer_describe (const struct mm_trainer *t)
 {
   mm_status st;
 
-  print_parameters (&run->shape, run->plan.seq_len);
-  print_memory (run);
-  print_plan (run);
-  st = print_time (run);
-  print_files (run);
+  print_parameters (&t->shape, t->plan.seq_len);
+  print_memory (t);
+  print_plan (t);
+  st = print_time (t);
+  print_files (t);
   return st;
 }

@@ -16,8 +16,8 @@ lib_libcore_a_SOURCES += \
   lib/train/report.h \
   lib/train/report.c \
   lib/train/options.c \
-  lib/train/run.h \
-  lib/train/run.c \
+  lib/train/trainer.h \
+  lib/train/trainer.c \
   lib/train/shape.c \
   lib/train/resume.c \
   lib/train/save.c \

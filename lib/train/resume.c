@@ -12,7 +12,7 @@
 #include <minimind/log.h>
 #include <minimind/memory.h>
 
-#include "run.h"
+#include "trainer.h"
 
 /* The step folder that --resume asks for, a new string; NULL: start anew.  */
 static mm_status
@@ -92,28 +92,28 @@ check_model (const char *dir, const struct mm_model_config *want)
 }
 
 static mm_status
-check_settings (struct mm_run *run, const char *dir)
+check_settings (struct mm_trainer *t, const char *dir)
 {
   char *path = mm_path_join (dir, "trainer.json");
   json_t *object = NULL;
   mm_status st = path ? mm_json_read (path, 1 << 20, &object) : mm_fail (MM_ENOMEM, "%s: out of memory", dir);
 
   if (st == MM_OK)
-    st = mm_state_read (path, object, &run->plan, run->settings, run->config->accept, &run->state);
+    st = mm_state_read (path, object, &t->plan, t->settings, t->config->accept, &t->state);
   json_decref (object);
   free (path);
   return st;
 }
 
 mm_status
-mm_run_find_checkpoint (struct mm_run *run, char **dir)
+mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir)
 {
-  mm_status st = find_checkpoint (run->config, dir);
+  mm_status st = find_checkpoint (t->config, dir);
 
   if (st == MM_OK && *dir)
-    st = check_model (*dir, &run->shape);
+    st = check_model (*dir, &t->shape);
   if (st == MM_OK && *dir)
-    st = check_settings (run, *dir);
+    st = check_settings (t, *dir);
   if (st < 0)
     {
       free (*dir);
@@ -124,11 +124,11 @@ mm_run_find_checkpoint (struct mm_run *run, char **dir)
 
 /* The moments go where the host may write: into the device's memory itself, or through BUFFER.  */
 mm_status
-mm_run_load (struct mm_run *run, const char *dir)
+mm_trainer_load (struct mm_trainer *t, const char *dir)
 {
-  struct mm_optimizer *o = &run->optimizer;
-  size_t n = mm_model_size (run->model);
-  float *m = mm_backend_host (run->backend, o->m), *v = mm_backend_host (run->backend, o->v);
+  struct mm_optimizer *o = &t->optimizer;
+  size_t n = mm_model_size (t->model);
+  float *m = mm_backend_host (t->backend, o->m), *v = mm_backend_host (t->backend, o->v);
   float *buffer = NULL;
   struct mm_checkpoint c = { 0 };
   mm_status st = MM_OK;
@@ -140,13 +140,13 @@ mm_run_load (struct mm_run *run, const char *dir)
       v = buffer ? buffer + n : NULL;
     }
   if (st == MM_OK)
-    st = mm_checkpoint_load (dir, run->model, m, v, &c);
+    st = mm_checkpoint_load (dir, t->model, m, v, &c);
   json_decref (c.state);
   if (st == MM_OK && buffer)
-    st = mm_backend_put (run->backend, o->m, m, n * sizeof *m);
+    st = mm_backend_put (t->backend, o->m, m, n * sizeof *m);
   if (st == MM_OK && buffer)
-    st = mm_backend_put (run->backend, o->v, v, n * sizeof *v);
+    st = mm_backend_put (t->backend, o->v, v, n * sizeof *v);
   free (buffer);
-  o->updates = run->state.updates;
+  o->updates = t->state.updates;
   return st;
 }

@@ -12,7 +12,7 @@
 #include <minimind/log.h>
 #include <minimind/memory.h>
 
-#include "run.h"
+#include "trainer.h"
 
 enum { PROMPT_TOKENS = 8, NEW_TOKENS = 64 };
 
@@ -55,15 +55,15 @@ prompt_from_data (const struct mm_dataset *d, struct mm_ids *ids)
 }
 
 static mm_status
-prompt_ids (const struct mm_run *run, struct mm_ids *ids)
+prompt_ids (const struct mm_trainer *t, struct mm_ids *ids)
 {
-  const char *text = run->config->sample_prompt;
+  const char *text = t->config->sample_prompt;
   struct mm_encoder *e = NULL;
   mm_status st;
 
   if (!*text)
-    return prompt_from_data (run->data, ids);
-  st = mm_encoder_open (mm_dataset_tokenizer (run->data), &e);
+    return prompt_from_data (t->data, ids);
+  st = mm_encoder_open (mm_dataset_tokenizer (t->data), &e);
   if (st == MM_OK)
     st = mm_encode (e, text, strlen (text), 0, ids);
   if (st < 0)
@@ -74,21 +74,21 @@ prompt_ids (const struct mm_run *run, struct mm_ids *ids)
 
 /* Feed the prompt, then sample until the document ends or enough is said.  */
 static mm_status
-speak (struct mm_run *run, struct sample *s)
+speak (struct mm_trainer *t, struct sample *s)
 {
-  size_t vocab = run->shape.vocab_size, prompt = s->ids.count;
+  size_t vocab = t->shape.vocab_size, prompt = s->ids.count;
   struct mm_sampling sampling = how;
   int32_t next;
   mm_status st;
 
-  sampling.seed = run->config->compute.seed;
+  sampling.seed = t->config->compute.seed;
   for (size_t i = 0; i < prompt; i++)
     s->feed[i] = (int32_t) s->ids.data[i];
   st = mm_session_feed (s->session, s->feed, prompt, s->logits);
   while (st == MM_OK && s->ids.count < prompt + NEW_TOKENS)
     {
       next = mm_sample (&sampling, s->logits, vocab, s->ids.count, s->scratch, s->order);
-      if (next < 0 || next == run->shape.eos_id)
+      if (next < 0 || next == t->shape.eos_id)
         break;
       st = mm_grow ("sample", &s->ids.data, &s->ids.capacity, s->ids.count + 1, sizeof *s->ids.data);
       if (st < 0)
@@ -109,47 +109,47 @@ flatten (char *text, size_t size)
 }
 
 static mm_status
-show (const struct mm_run *run, struct sample *s)
+show (const struct mm_trainer *t, struct sample *s)
 {
   size_t size = 0, capacity = 0;
-  mm_status st = mm_decode (mm_dataset_tokenizer (run->data), s->ids.data, s->ids.count, false, &s->text,
+  mm_status st = mm_decode (mm_dataset_tokenizer (t->data), s->ids.data, s->ids.count, false, &s->text,
                             &size, &capacity);
 
   if (st < 0)
     return st;
   flatten (s->text, size);
   size -= mm_utf8_incomplete_tail (s->text, size);
-  mm_info ("step %" PRIu64 ": %.*s", run->state.step, (int) size, s->text);
+  mm_info ("step %" PRIu64 ": %.*s", t->state.step, (int) size, s->text);
   return MM_OK;
 }
 
 static mm_status
-make_room (struct mm_run *run, struct sample *s)
+make_room (struct mm_trainer *t, struct sample *s)
 {
-  size_t vocab = run->shape.vocab_size, prompt = s->ids.count;
+  size_t vocab = t->shape.vocab_size, prompt = s->ids.count;
   mm_status st = mm_alloc ("sample", vocab, 2 * sizeof *s->logits, &s->logits);
 
   if (st == MM_OK)
     st = mm_alloc ("sample", vocab + prompt, sizeof *s->order, &s->order);
   if (st == MM_OK)
-    st = mm_session_open (run->model, prompt + NEW_TOKENS, &s->session);
+    st = mm_session_open (t->model, prompt + NEW_TOKENS, &s->session);
   s->scratch = s->logits ? s->logits + vocab : NULL;
   s->feed = s->order ? s->order + vocab : NULL;
   return st;
 }
 
 mm_status
-mm_run_sample (struct mm_run *run)
+mm_trainer_sample (struct mm_trainer *t)
 {
   struct sample s = { 0 };
-  mm_status st = prompt_ids (run, &s.ids);
+  mm_status st = prompt_ids (t, &s.ids);
 
   if (st == MM_OK)
-    st = make_room (run, &s);
+    st = make_room (t, &s);
   if (st == MM_OK)
-    st = speak (run, &s);
+    st = speak (t, &s);
   if (st == MM_OK)
-    st = show (run, &s);
+    st = show (t, &s);
   mm_session_close (s.session);
   free (s.ids.data);
   free (s.logits);

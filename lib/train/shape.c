@@ -11,7 +11,7 @@
 #include <minimind/checkpoint.h>
 #include <minimind/files.h>
 
-#include "run.h"
+#include "trainer.h"
 
 static const char default_preset[] = "minimind2-small";
 
@@ -79,8 +79,8 @@ check_fit (const struct mm_model_config *shape, const struct mm_dataset *data)
 }
 
 mm_status
-mm_run_shape (const struct mm_train_config *c, const struct mm_dataset *data,
-              struct mm_model_config *shape)
+mm_trainer_shape (const struct mm_train_config *c, const struct mm_dataset *data,
+                  struct mm_model_config *shape)
 {
   const struct mm_tokenizer *t = mm_dataset_tokenizer (data);
   mm_status st;

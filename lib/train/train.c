@@ -14,7 +14,7 @@
 #include <minimind/log.h>
 #include <minimind/ops.h>
 
-#include "run.h"
+#include "trainer.h"
 #include "signals.h"
 
 enum { MAX_SKIPPED_IN_A_ROW = 10, UNTRAINED_AFTER = 10 /* updates */ };
@@ -32,36 +32,36 @@ struct window
 
 /* Batch, forward, backward: all micro-batches of this rank.  */
 static mm_status
-run_window (struct mm_run *run, struct window *w)
+run_window (struct mm_trainer *t, struct window *w)
 {
   const struct mm_batch *b;
   mm_status st;
 
-  while ((st = mm_loader_next (run->loader, run->state.step, &b, &w->seconds[MM_DATA])) == MM_OK && b)
+  while ((st = mm_loader_next (t->loader, t->state.step, &b, &w->seconds[MM_DATA])) == MM_OK && b)
     {
       bool was_fine = !w->loss.overflow;
 
-      st = mm_model_gradient (run->pass, b, run->optimizer.grad, &w->loss, &w->seconds[MM_FORWARD]);
+      st = mm_model_gradient (t->pass, b, t->optimizer.grad, &w->loss, &w->seconds[MM_FORWARD]);
       if (st < 0)
         break;
       if (was_fine && w->loss.overflow)
         w->bad_sample = b->first;
       w->tokens += b->rows * b->seq_len;
     }
-  return st == MM_OK ? mm_backend_sync (run->backend) : st;
+  return st == MM_OK ? mm_backend_sync (t->backend) : st;
 }
 
 /* Sum the window over the ranks.  */
 static mm_status
-reduce (struct mm_run *run, struct window *w)
+reduce (struct mm_trainer *t, struct window *w)
 {
   double began = mm_now ();
   int64_t sums[] = { w->loss.sum, (int64_t) w->loss.n_targets, w->loss.overflow != 0,
                      (int64_t) w->tokens, mm_signals_caught () != 0 };
-  mm_status st = mm_comm_sum_i64 (run->comm, sums, sizeof sums / sizeof *sums);
+  mm_status st = mm_comm_sum_i64 (t->comm, sums, sizeof sums / sizeof *sums);
 
   if (st == MM_OK)
-    st = mm_comm_sum_i64 (run->comm, run->optimizer.grad, mm_model_size (run->model));
+    st = mm_comm_sum_i64 (t->comm, t->optimizer.grad, mm_model_size (t->model));
   w->loss = (struct mm_loss) { sums[0], (uint64_t) sums[1], sums[2] != 0 };
   w->tokens = (uint64_t) sums[3];
   w->stop = sums[4] > 0;
@@ -71,7 +71,7 @@ reduce (struct mm_run *run, struct window *w)
 
 /* Why a window gives no update, for people.  */
 static mm_status
-describe_skip (struct mm_run *run, const struct window *w, char *text, size_t size)
+describe_skip (struct mm_trainer *t, const struct window *w, char *text, size_t size)
 {
   mm_status st;
   const struct mm_param *p;
@@ -81,7 +81,7 @@ describe_skip (struct mm_run *run, const struct window *w, char *text, size_t si
       snprintf (text, size, "no target token");
       return MM_OK;
     }
-  p = mm_run_find_nonfinite (run, mm_model_values (run->model), &st);
+  p = mm_trainer_find_nonfinite (t, mm_model_values (t->model), &st);
   if (p)
     snprintf (text, size, "%s is not finite", p->name);
   else if (w->loss.overflow)
@@ -94,23 +94,23 @@ describe_skip (struct mm_run *run, const struct window *w, char *text, size_t si
 
 /* Count and name a window without an update; give up when there are too many of them.  */
 static mm_status
-skip (struct mm_run *run, const struct window *w)
+skip (struct mm_trainer *t, const struct window *w)
 {
-  struct mm_train_state *s = &run->state;
+  struct mm_train_state *s = &t->state;
   uint64_t epoch, first, count;
   char why[256];
-  mm_status st = describe_skip (run, w, why, sizeof why);
+  mm_status st = describe_skip (t, w, why, sizeof why);
 
   if (st < 0)
     return st;
-  mm_order_window (&run->plan.order, s->step, &epoch, &first, &count);
+  mm_order_window (&t->plan.order, s->step, &epoch, &first, &count);
   s->skipped++;
   s->skipped_in_a_row++;
   mm_warn ("step %" PRIu64 ": no update: %s (samples %" PRIu64 " to %" PRIu64 " of epoch %" PRIu64 "; %"
            PRIu64 " skipped so far, %" PRIu64 " in a row)", s->step + 1, why, first, first + count - 1,
            epoch, s->skipped, s->skipped_in_a_row);
-  if (run->log)
-    mm_runlog_event (run->log, "skip",
+  if (t->log)
+    mm_runlog_event (t->log, "skip",
                      json_pack ("{s:I, s:s, s:I, s:I, s:I}", "step", (json_int_t) s->step + 1, "why", why,
                                 "epoch", (json_int_t) epoch, "first_sample", (json_int_t) first,
                                 "samples", (json_int_t) count));
@@ -122,72 +122,72 @@ skip (struct mm_run *run, const struct window *w)
 
 /* Clip and AdamW, or skip the window.  */
 static mm_status
-update (struct mm_run *run, struct window *w)
+update (struct mm_trainer *t, struct window *w)
 {
-  struct mm_optimizer *o = &run->optimizer;
+  struct mm_optimizer *o = &t->optimizer;
   double began = mm_now ();
   mm_status st;
 
-  w->rate = mm_schedule_rate (&run->plan.schedule, run->state.step);
+  w->rate = mm_schedule_rate (&t->plan.schedule, t->state.step);
   w->norm = NAN;
   if (w->loss.overflow || w->loss.n_targets == 0)
-    st = mm_optimizer_skip (run->model, o);
+    st = mm_optimizer_skip (t->model, o);
   else
-    st = mm_optimizer_step (run->model, o, w->rate, w->loss.n_targets, &w->norm);
+    st = mm_optimizer_step (t->model, o, w->rate, w->loss.n_targets, &w->norm);
   if (st == MM_OK)
-    st = mm_backend_sync (run->backend);
+    st = mm_backend_sync (t->backend);
   w->seconds[MM_UPDATE] += mm_now () - began;
   if (st < 0)
     return st;
-  if (o->updates == run->state.updates)
-    return skip (run, w);
-  run->state.updates = o->updates;
-  run->state.skipped_in_a_row = 0;
-  return o->updates == UNTRAINED_AFTER ? mm_run_warn_untrained (run) : MM_OK;
+  if (o->updates == t->state.updates)
+    return skip (t, w);
+  t->state.updates = o->updates;
+  t->state.skipped_in_a_row = 0;
+  return o->updates == UNTRAINED_AFTER ? mm_trainer_warn_untrained (t) : MM_OK;
 }
 
 static void
-report (struct mm_run *run, const struct window *w, bool skipped)
+report (struct mm_trainer *t, const struct window *w, bool skipped)
 {
-  struct mm_step_facts f = { .step = run->state.step, .targets = w->loss.n_targets, .tokens = w->tokens,
+  struct mm_step_facts f = { .step = t->state.step, .targets = w->loss.n_targets, .tokens = w->tokens,
                              .rate = w->rate, .norm = w->norm, .skipped = skipped };
 
   f.loss_sum = w->loss.overflow ? NAN : ldexp ((double) w->loss.sum, -MM_FIXED_BITS);
   for (int i = 0; i < MM_STEP_PHASES; i++)
     f.seconds[i] = w->seconds[i];
-  mm_report_step (&run->report, &f);
+  mm_report_step (&t->report, &f);
 }
 
-/* One step of the run: afterwards run->state.step has risen by one.  */
+/* One step of the run: afterwards t->state.step has risen by one.  */
 static mm_status
-step (struct mm_run *run, bool *stop)
+step (struct mm_trainer *t, bool *stop)
 {
   struct window w = { 0 };
-  uint64_t updates = run->state.updates;
-  mm_status st = mm_comm_agree (run->comm, run_window (run, &w));
+  uint64_t updates = t->state.updates;
+  mm_status st = mm_comm_agree (t->comm, run_window (t, &w));
 
   if (st == MM_OK)
-    st = reduce (run, &w);
+    st = reduce (t, &w);
   if (st == MM_OK)
-    st = update (run, &w);
-  st = mm_comm_agree (run->comm, st);
+    st = update (t, &w);
+  st = mm_comm_agree (t->comm, st);
   if (st < 0)
     return st;
-  run->state.step++;
-  report (run, &w, run->state.updates == updates);
+  t->state.step++;
+  report (t, &w, t->state.updates == updates);
   *stop = w.stop;
   return MM_OK;
 }
 
 static mm_status
-evaluate (struct mm_run *run)
+evaluate (struct mm_trainer *t)
 {
   double began = mm_now (), loss;
   uint64_t targets;
-  mm_status st = mm_run_validate (run, &loss, &targets);
+  mm_status st = mm_trainer_validate (t, &loss, &targets);
 
   if (st == MM_OK)
-    mm_report_validation (&run->report, run->state.step, loss, targets, mm_now () - began);
+    mm_report_validation (&t->report, t->state.step, loss, targets, mm_now () - began);
   return st;
 }
 
@@ -199,64 +199,64 @@ due (uint64_t every, uint64_t step)
 
 /* What comes between two steps.  LAST: no other follows in this process.  */
 static mm_status
-between_steps (struct mm_run *run, bool last)
+between_steps (struct mm_trainer *t, bool last)
 {
-  const struct mm_train_config *c = run->config;
-  uint64_t now = run->state.step;
-  bool done = now == run->plan.schedule.total;
+  const struct mm_train_config *c = t->config;
+  uint64_t now = t->state.step;
+  bool done = now == t->plan.schedule.total;
   mm_status st = MM_OK;
 
   if (last || due (c->save_every, now))
-    st = mm_run_save (run);
+    st = mm_trainer_save (t);
   if (st == MM_OK && c->eval_every && (done || due (c->eval_every, now)))
-    st = evaluate (run);
-  if (st == MM_OK && mm_comm_rank (run->comm) == 0 && due (c->sample_every, now))
-    st = mm_run_sample (run);
-  return mm_comm_agree (run->comm, st);
+    st = evaluate (t);
+  if (st == MM_OK && mm_comm_rank (t->comm) == 0 && due (c->sample_every, now))
+    st = mm_trainer_sample (t);
+  return mm_comm_agree (t->comm, st);
 }
 
 /* Steps until the end of the run, or until somebody asks to stop.  */
 static mm_status
-run_steps (struct mm_run *run)
+run_steps (struct mm_trainer *t)
 {
-  const struct mm_train_config *c = run->config;
-  uint64_t total = run->plan.schedule.total;
+  const struct mm_train_config *c = t->config;
+  uint64_t total = t->plan.schedule.total;
   mm_status st = MM_OK;
   bool stop = false;
 
-  while (st == MM_OK && run->state.step < total && !stop)
+  while (st == MM_OK && t->state.step < total && !stop)
     {
-      st = step (run, &stop);
-      if (c->stop_after && run->state.step - run->first >= c->stop_after)
+      st = step (t, &stop);
+      if (c->stop_after && t->state.step - t->first >= c->stop_after)
         stop = true;
       if (st == MM_OK)
-        st = between_steps (run, stop || run->state.step == total);
+        st = between_steps (t, stop || t->state.step == total);
     }
   if (st < 0)
     return st;
-  mm_report_end (&run->report, run->state.step);
-  if (run->state.step < total)
+  mm_report_end (&t->report, t->state.step);
+  if (t->state.step < total)
     return mm_fail (MM_ESTOPPED, "stopped and saved at step %" PRIu64 " of %" PRIu64
-                    "; the same command goes on", run->state.step, total);
+                    "; the same command goes on", t->state.step, total);
   return MM_OK;
 }
 
 mm_status
 mm_train (const struct mm_train_config *c)
 {
-  struct mm_run run;
-  mm_status st = mm_run_open (c, &run);
+  struct mm_trainer t;
+  mm_status st = mm_trainer_open (c, &t);
 
   if (st == MM_OK && c->dry_run)
-    st = mm_run_describe (&run);
+    st = mm_trainer_describe (&t);
   else if (st == MM_OK)
     {
       mm_signals_catch ();
-      st = mm_run_start (&run);
+      st = mm_trainer_start (&t);
       if (st == MM_OK)
-        st = run_steps (&run);
+        st = run_steps (&t);
       mm_signals_release ();
     }
-  mm_run_close (&run);
+  mm_trainer_close (&t);
   return st;
 }

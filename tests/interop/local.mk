@@ -5,3 +5,4 @@ EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
   tests/interop/text/gpt2-added.json tests/interop/text/gpt2-disordered.json \
   tests/interop/text/gpt2-legacy.json tests/interop/text/llama3-ignore.json \
   tests/interop/text/qwen2.json
+EXTRA_DIST += tests/interop/nano.py tests/interop/nano.golden

@@ -1,8 +1,8 @@
-/* run.h -- everything that one run holds open, and what a step may do beside training.
+/* trainer.h -- everything that one run holds open, and what a step may do beside training.
    SPDX-License-Identifier: Apache-2.0  */
 
-#ifndef MM_TRAIN_RUN_H
-#define MM_TRAIN_RUN_H
+#ifndef MM_TRAIN_TRAINER_H
+#define MM_TRAIN_TRAINER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #include "report.h"
 #include "state.h"
 
-struct mm_run
+struct mm_trainer
 {
   const struct mm_train_config *config;
   struct mm_comm *comm;
@@ -43,44 +43,44 @@ struct mm_run
 };
 
 /* Open data and ranks, find the model's shape, make the plan: all that --dry-run needs.  On failure too,
-   mm_run_close is due.  RUN is zeroed first.  */
-mm_status mm_run_open (const struct mm_train_config *c, struct mm_run *run) MM_NODISCARD;
+   mm_trainer_close is due.  T is zeroed first.  */
+mm_status mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t) MM_NODISCARD;
 
 /* Take the run folder, make the model, resume: from here on steps can be run.  */
-mm_status mm_run_start (struct mm_run *run) MM_NODISCARD;
-void mm_run_close (struct mm_run *run);
+mm_status mm_trainer_start (struct mm_trainer *t) MM_NODISCARD;
+void mm_trainer_close (struct mm_trainer *t);
 
 /* The shape of the model that the command line asks for, checked against the dataset: its tokenizer, its
    row length.  MM_ECONFLICT when the folder of --model has another tokenizer; MM_EUSAGE when ids or
    positions would not fit.  */
-mm_status mm_run_shape (const struct mm_train_config *c, const struct mm_dataset *data,
-                        struct mm_model_config *shape) MM_NODISCARD;
+mm_status mm_trainer_shape (const struct mm_train_config *c, const struct mm_dataset *data,
+                            struct mm_model_config *shape) MM_NODISCARD;
 
 /* The checkpoint to go on from, checked against this run: *DIR is a new string, NULL if there is none;
-   run->state is what its trainer.json says.  */
-mm_status mm_run_find_checkpoint (struct mm_run *run, char **dir) MM_NODISCARD;
+   t->state is what its trainer.json says.  */
+mm_status mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir) MM_NODISCARD;
 
-/* Read model and moments from DIR, found by mm_run_find_checkpoint.  */
-mm_status mm_run_load (struct mm_run *run, const char *dir) MM_NODISCARD;
+/* Read model and moments from DIR, found by mm_trainer_find_checkpoint.  */
+mm_status mm_trainer_load (struct mm_trainer *t, const char *dir) MM_NODISCARD;
 
 /* Print what the run would be on standard output.  */
-mm_status mm_run_describe (const struct mm_run *run) MM_NODISCARD;
+mm_status mm_trainer_describe (const struct mm_trainer *t) MM_NODISCARD;
 
-/* Publish a checkpoint of run->state.step, unless it is that of run->saved.  MM_EGAVEUP, and nothing is
+/* Publish a checkpoint of t->state.step, unless it is that of t->saved.  MM_EGAVEUP, and nothing is
    written, if a parameter or moment is not finite.  */
-mm_status mm_run_save (struct mm_run *run) MM_NODISCARD;
+mm_status mm_trainer_save (struct mm_trainer *t) MM_NODISCARD;
 
 /* Mean loss in nats over the validation rows' targets, all ranks together.  Leaves the training state
    alone.  */
-mm_status mm_run_validate (struct mm_run *run, double *loss, uint64_t *targets) MM_NODISCARD;
+mm_status mm_trainer_validate (struct mm_trainer *t, double *loss, uint64_t *targets) MM_NODISCARD;
 
 /* Show how the model goes on from the prompt.  */
-mm_status mm_run_sample (struct mm_run *run) MM_NODISCARD;
+mm_status mm_trainer_sample (struct mm_trainer *t) MM_NODISCARD;
 
 /* The first parameter tensor that holds a non-finite value, or NULL; *ST tells whether reading went well.  */
-const struct mm_param *mm_run_find_nonfinite (struct mm_run *run, const float *device, mm_status *st);
+const struct mm_param *mm_trainer_find_nonfinite (struct mm_trainer *t, const float *device, mm_status *st);
 
 /* Warn of trainable tensors whose gradient has been zero in all updates so far: their first moment is.  */
-mm_status mm_run_warn_untrained (struct mm_run *run) MM_NODISCARD;
+mm_status mm_trainer_warn_untrained (struct mm_trainer *t) MM_NODISCARD;
 
-#endif /* MM_TRAIN_RUN_H */
+#endif /* MM_TRAIN_TRAINER_H */

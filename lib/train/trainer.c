@@ -1,0 +1,161 @@
+/* trainer.c -- open all that a run needs, in order; close it.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <minimind/checkpoint.h>
+#include <minimind/log.h>
+
+#include "trainer.h"
+
+static mm_status
+make_settings (struct mm_trainer *t)
+{
+  return mm_state_settings (t->config, &t->plan, mm_dataset_sha256 (t->data),
+                            mm_tokenizer_sha256 (mm_dataset_tokenizer (t->data)), &t->settings);
+}
+
+mm_status
+mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
+{
+  mm_status st;
+
+  *t = (struct mm_trainer) { .config = c, .saved = UINT64_MAX };
+  st = mm_comm_open ("auto", &t->comm);
+  if (st == MM_OK)
+    st = mm_dataset_open (c->data, !c->dry_run, &t->data);
+  if (st == MM_OK)
+    st = mm_trainer_shape (c, t->data, &t->shape);
+  if (st == MM_OK)
+    st = mm_plan_make (c, c->data, mm_dataset_rows (t->data, MM_TRAIN),
+                       mm_dataset_seq_len (t->data), mm_comm_size (t->comm), &t->plan);
+  if (st == MM_OK && c->eval_every && mm_dataset_rows (t->data, MM_VALIDATION) == 0)
+    st = mm_fail (MM_EUSAGE, "%s has no validation rows: leave out --eval-every, or pack with --validation",
+                  c->data);
+  if (st == MM_OK)
+    st = make_settings (t);
+  return st;
+}
+
+/* The model that a run begins with: of --model, random, or for the checkpoint to be read into.  */
+static mm_status
+make_model (struct mm_trainer *t, bool resume)
+{
+  const struct mm_train_config *c = t->config;
+  char *dir = NULL;
+  mm_status st;
+
+  if (!resume && c->model)
+    {
+      st = mm_model_folder (c->model, &dir);
+      if (st == MM_OK)
+        st = mm_model_open (t->backend, dir, true, &t->model);
+      free (dir);
+      return st;
+    }
+  st = mm_model_create (t->backend, &t->shape, true, &t->model);
+  if (st == MM_OK && !resume)
+    st = mm_model_init (t->model, c->compute.seed);
+  return st;
+}
+
+static mm_status
+make_optimizer (struct mm_trainer *t)
+{
+  const struct mm_train_config *c = t->config;
+
+  t->optimizer = (struct mm_optimizer) { .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->adam_eps,
+                                           .weight_decay = c->weight_decay, .grad_clip = c->grad_clip };
+  return mm_optimizer_create (t->model, &t->optimizer);
+}
+
+/* Model and optimizer as the first step wants them.  DIR: the checkpoint to go on from, or NULL.  */
+static mm_status
+make_state (struct mm_trainer *t, const char *dir)
+{
+  mm_status st = make_model (t, dir != NULL);
+
+  if (st == MM_OK)
+    st = make_optimizer (t);
+  if (st == MM_OK && dir)
+    {
+      st = mm_trainer_load (t, dir);
+      t->saved = t->state.step;
+      mm_info ("going on from %s", dir);
+    }
+  t->first = t->state.step;
+  return st;
+}
+
+static void
+begin_report (struct mm_trainer *t)
+{
+  const struct mm_train_config *c = t->config;
+  char text[MM_PLAN_TEXT];
+
+  t->report = (struct mm_report) {
+    .log = t->log, .first = t->first, .total = t->plan.schedule.total, .data = c->data,
+    .token_flops = mm_config_train_flops (&t->shape, t->plan.seq_len),
+    .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
+    .log_every = c->log_every, .save_every = c->save_every
+  };
+  mm_info ("%.1f M parameters; %s; %" PRIu64 " steps of %" PRIu64 " tokens",
+           1e-6 * (double) mm_model_size (t->model), mm_plan_equation (&t->plan, text),
+           t->plan.schedule.total, t->plan.step_tokens);
+  mm_info ("%s backend, %s kernels, %d threads: FMA peak %.0f GFLOP/s", mm_backend_name (t->backend),
+           mm_backend_kernels (t->backend), mm_backend_threads (t->backend), 1e-9 * t->report.peak);
+  if (t->log)
+    mm_runlog_event (t->log, "start",
+                     json_pack ("{s:I, s:I, s:s, s:s, s:i, s:i, s:s}", "step", (json_int_t) t->first,
+                                "steps", (json_int_t) t->plan.schedule.total,
+                                "backend", mm_backend_name (t->backend),
+                                "kernels", mm_backend_kernels (t->backend),
+                                "threads", mm_backend_threads (t->backend),
+                                "ranks", mm_comm_size (t->comm),
+                                "version", PACKAGE_VERSION));
+  mm_report_begin (&t->report);
+}
+
+mm_status
+mm_trainer_start (struct mm_trainer *t)
+{
+  const struct mm_train_config *c = t->config;
+  char *dir = NULL;
+  mm_status st = mm_run_lock_take (c->output, &t->lock);
+
+  if (st == MM_OK)
+    st = mm_trainer_find_checkpoint (t, &dir);
+  if (st == MM_OK)
+    st = mm_backend_open (c->compute.backend, c->compute.threads, &t->backend);
+  if (st == MM_OK)
+    st = make_state (t, dir);
+  free (dir);
+  if (st == MM_OK)
+    st = mm_pass_create (t->model, t->plan.order.micro_batch, t->plan.seq_len, true, &t->pass);
+  if (st == MM_OK)
+    st = mm_loader_open (t->data, MM_TRAIN, &t->plan.order, t->first, mm_comm_rank (t->comm),
+                         mm_comm_size (t->comm), &t->loader);
+  if (st == MM_OK)
+    st = mm_runlog_open (c->output, c->metrics_file, &t->log);
+  if (st == MM_OK)
+    begin_report (t);
+  return st;
+}
+
+void
+mm_trainer_close (struct mm_trainer *t)
+{
+  mm_runlog_close (t->log);
+  mm_loader_close (t->loader);
+  mm_pass_free (t->pass);
+  mm_optimizer_free (t->model, &t->optimizer);
+  mm_model_free (t->model);
+  mm_backend_close (t->backend);
+  json_decref (t->settings);
+  mm_dataset_close (t->data);
+  mm_run_lock_release (t->lock);
+  mm_comm_close (t->comm);
+}
