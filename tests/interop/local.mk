@@ -6,3 +6,6 @@ EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
   tests/interop/text/gpt2-legacy.json tests/interop/text/llama3-ignore.json \
   tests/interop/text/qwen2.json
 EXTRA_DIST += tests/interop/nano.py tests/interop/nano.golden
+unit_tests += tests/interop/io
+EXTRA_DIST += tests/interop/make-io-goldens.py tests/interop/io/theirs.safetensors \
+  tests/interop/io/ours.safetensors tests/interop/io/ours.tfevents

@@ -46,3 +46,4 @@ tests_unit_pack_SOURCES = tests/unit/pack.c pack/pack.c pack/plan.c pack/rows.c 
 unit_tests += tests/unit/tokenizer
 unit_tests += tests/unit/text
 unit_tests += tests/unit/checkpoint
+unit_tests += tests/unit/telemetry
