@@ -1,9 +1,9 @@
 /* backward.c -- gradients of all layers, from the last hidden state down to the embedding.
    SPDX-License-Identifier: Apache-2.0
 
-   What is cheap is made again rather than kept: the norms' outputs, SwiGLU's output, and (Qwen3) the normed
-   and turned heads; being made by the same operations, they have the same bits.  run->d carries the
-   gradient of the residual stream downwards and is updated in place.  */
+   What is cheap is made again rather than kept: the norms' outputs, SwiGLU's output, and (Qwen3)
+   the normed and turned heads; being made by the same operations, they have the same bits.  run->d
+   carries the gradient of the residual stream downwards and is updated in place.  */
 
 #include <config.h>
 
@@ -11,8 +11,8 @@
 
 /* GRAD of the matrix at OFFSET += dy^T x, in fixed point.  */
 static mm_status
-add_matrix (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, size_t offset, int64_t *grad,
-            int *overflow)
+add_matrix (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, size_t offset,
+            int64_t *grad, int *overflow)
 {
   return mm_linear_grad_weight (run->model->be, dy, x, grad + offset, overflow);
 }
@@ -52,13 +52,14 @@ ffn_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *ove
     st = add_matrix (run, gate_up, normed, layer->gate_up, grad, overflow);
   if (st == MM_OK)
     st = mm_linear_grad_input (m->be, gate_up, layer->w_gate_up, normed);
-  return st < 0 ? st : norm_grad (run, lm->mid, lm->mid_rms, layer->mid_norm, true, grad, dw, overflow);
+  return st < 0 ? st
+                : norm_grad (run, lm->mid, lm->mid_rms, layer->mid_norm, true, grad, dw, overflow);
 }
 
 /* Qwen3: from the gradient of one of q and k, normed, to that of the raw one.  */
 static mm_status
-head_norm_grad (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, const float *rms, size_t offset,
-                struct mm_mat dx, int64_t *grad, float *dw, int *overflow)
+head_norm_grad (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, const float *rms,
+                size_t offset, struct mm_mat dx, int64_t *grad, float *dw, int *overflow)
 {
   struct mm_model *m = run->model;
   size_t hd = m->config.head_dim;
@@ -67,8 +68,9 @@ head_norm_grad (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, con
   return st < 0 ? st : mm_accumulate (m->be, dw, hd, grad + offset, overflow);
 }
 
-/* Gradient of the raw q, k and v into run->d_qkv, from that of attention's output in run->d_out.  For Qwen3
-   those of q and k stop over in run->d_qk: d_qkv still holds the heads that attention saw.  */
+/* Gradient of the raw q, k and v into run->d_qkv, from that of attention's output in run->d_out.
+   For Qwen3 those of q and k stop over in run->d_qk: d_qkv still holds the heads that attention
+   saw.  */
 static mm_status
 heads_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *overflow)
 {
@@ -79,19 +81,22 @@ heads_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *o
   struct mm_mat d_qk = run->d_qk ? mm_mat (run->d_qk, run->n, qk)
                                  : mm_mat_cols (mm_mat (run->d_qkv, run->n, qkv), 0, qk);
   struct mm_qkv h, raw = mm_run_split (run, lm->qkv), d = mm_run_split (run, run->d_qkv);
-  struct mm_qkv dh = { mm_mat_cols (d_qk, 0, d.q.cols), mm_mat_cols (d_qk, d.q.cols, d.k.cols), d.v };
+  struct mm_qkv dh
+    = { mm_mat_cols (d_qk, 0, d.q.cols), mm_mat_cols (d_qk, d.q.cols, d.k.cols), d.v };
   mm_status st = mm_run_qkv (run, l, true, &h);
 
   if (st == MM_OK)
-    st = mm_attention_grad (m->be, mm_run_heads (run), h.q, h.k, h.v, mm_run_out (run, lm->out), lm->stats,
-                            mm_run_out (run, run->d_out), run->segments, run->n_segments, dh.q, dh.k,
-                            dh.v);
+    st = mm_attention_grad (m->be, mm_run_heads (run), h.q, h.k, h.v, mm_run_out (run, lm->out),
+                            lm->stats, mm_run_out (run, run->d_out), run->segments, run->n_segments,
+                            dh.q, dh.k, dh.v);
   if (st == MM_OK)
     st = mm_run_turn (run, d_qk, true);
   if (st < 0 || !run->d_qk)
     return st;
   st = head_norm_grad (run, dh.q, raw.q, lm->q_rms, layer->q_norm, d.q, grad, dw, overflow);
-  return st < 0 ? st : head_norm_grad (run, dh.k, raw.k, lm->k_rms, layer->k_norm, d.k, grad, dw, overflow);
+  return st < 0
+           ? st
+           : head_norm_grad (run, dh.k, raw.k, lm->k_rms, layer->k_norm, d.k, grad, dw, overflow);
 }
 
 static mm_status
@@ -114,14 +119,16 @@ attention_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, in
     st = add_matrix (run, d_qkv, normed, layer->qkv, grad, overflow);
   if (st == MM_OK)
     st = mm_linear_grad_input (m->be, d_qkv, layer->w_qkv, normed);
-  return st < 0 ? st : norm_grad (run, lm->in, lm->in_rms, layer->in_norm, true, grad, dw, overflow);
+  return st < 0 ? st
+                : norm_grad (run, lm->in, lm->in_rms, layer->in_norm, true, grad, dw, overflow);
 }
 
 mm_status
 mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw, int *overflow)
 {
   struct mm_model *m = run->model;
-  mm_status st = norm_grad (run, run->last, run->last_rms, m->final_norm, false, grad, dw, overflow);
+  mm_status st
+    = norm_grad (run, run->last, run->last_rms, m->final_norm, false, grad, dw, overflow);
 
   for (size_t l = m->config.n_layers; l-- > 0 && st == MM_OK;)
     {

@@ -12,7 +12,7 @@
 
 #include "impl.h"
 
-/* Source: MiniMind, model/model_minimind.py (minimind-3) and its state before March 2026 (minimind2).
+/* Source: MiniMind, model/model_minimind.py (minimind-3), and before March 2026 (minimind2).
    tiny and nano are ours, for demonstrations and tests.  */
 static const struct preset
 {
@@ -50,8 +50,8 @@ mm_config_preset (const char *name, uint32_t vocab_size, struct mm_model_config 
         };
         return mm_config_check (name, MM_EUSAGE, c);
       }
-  return mm_fail (MM_EUSAGE, "%s: no such preset; there are minimind2-small, minimind2, minimind-3, "
-                  "tiny and nano", name);
+  return mm_fail (MM_EUSAGE, "%s: no such preset; there are minimind2-small, minimind2, "
+                  "minimind-3, tiny and nano", name);
 }
 
 mm_status
@@ -77,13 +77,15 @@ mm_config_check (const char *name, mm_status st, const struct mm_model_config *c
       return mm_fail (st, "%s: %s: want 1 to %u, found %u", name, sizes[i].field, sizes[i].max,
                       sizes[i].value);
   if (c->n_heads % c->n_kv_heads)
-    return mm_fail (st, "%s: num_attention_heads: want a multiple of num_key_value_heads %u, found %u",
+    return mm_fail (st,
+                    "%s: num_attention_heads: want a multiple of num_key_value_heads %u, found %u",
                     name, c->n_kv_heads, c->n_heads);
   if (c->head_dim % 2)
     return mm_fail (st, "%s: head_dim: want an even number, since RoPE turns pairs, found %u", name,
                     c->head_dim);
   if (!(c->rms_eps > 0) || !isfinite (c->rms_eps))
-    return mm_fail (st, "%s: rms_norm_eps: want a number above 0, found %g", name, (double) c->rms_eps);
+    return mm_fail (st, "%s: rms_norm_eps: want a number above 0, found %g", name,
+                    (double) c->rms_eps);
   if (!(c->rope_theta > 0) || !isfinite (c->rope_theta))
     return mm_fail (st, "%s: rope_theta: want a number above 0, found %g", name, c->rope_theta);
   return MM_OK;
@@ -128,9 +130,9 @@ mm_config_train_flops (const struct mm_model_config *c, size_t seq_len)
 
 /* ---- config.json as text ---- */
 
-/* X in the fewest digits that read back as the same double (SINGLE: float), with a point or an exponent, so
-   that readers of JSON take it for a real number.  Written here rather than by a JSON library, so that the
-   bytes of a checkpoint do not depend on that library's version.  */
+/* X in the fewest digits that read back as the same double (SINGLE: float), with a point or an
+   exponent, so that readers of JSON take it for a real number.  Written here rather than by a JSON
+   library, so that the bytes of a checkpoint do not depend on that library's version.  */
 static void
 format_real (double x, bool single, char text[32])
 {
@@ -171,10 +173,12 @@ write_own_fields (FILE *f, const struct mm_model_config *c)
   fputs ("],\n", f);
 }
 
-/* Every field is written even where it has its default: transformers' defaults differ between classes
-   and versions.  rope_theta stands twice: version 4 reads the plain field, version 5 the object.  */
+/* Every field is written even where it has its default: transformers' defaults differ between
+   classes and versions.  rope_theta stands twice: version 4 reads the plain field, version 5 the
+   object.  */
 static void
-write_config (FILE *f, const struct mm_model_config *c, const char *bos, const char *eos, const char *pad)
+write_config (FILE *f, const struct mm_model_config *c, const char *bos, const char *eos,
+              const char *pad)
 {
   bool llama = c->architecture == MM_LLAMA;
   char eps[32], theta[32];
@@ -185,7 +189,8 @@ write_config (FILE *f, const struct mm_model_config *c, const char *bos, const c
            llama ? "LlamaForCausalLM" : "Qwen3ForCausalLM", llama ? "llama" : "qwen3");
   fprintf (f, "  \"vocab_size\": %u,\n  \"hidden_size\": %u,\n  \"intermediate_size\": %u,\n"
               "  \"num_hidden_layers\": %u,\n  \"num_attention_heads\": %u,\n"
-              "  \"num_key_value_heads\": %u,\n  \"head_dim\": %u,\n  \"max_position_embeddings\": %u,\n",
+              "  \"num_key_value_heads\": %u,\n  \"head_dim\": %u,\n"
+              "  \"max_position_embeddings\": %u,\n",
            c->vocab_size, c->hidden_size, c->ffn_size, c->n_layers, c->n_heads, c->n_kv_heads,
            c->head_dim, c->max_positions);
   fprintf (f, "  \"hidden_act\": \"silu\",\n  \"rms_norm_eps\": %s,\n  \"rope_theta\": %s,\n"
@@ -193,9 +198,10 @@ write_config (FILE *f, const struct mm_model_config *c, const char *bos, const c
               "  \"rope_parameters\": {\"rope_theta\": %s, \"rope_type\": \"default\"},\n"
               "  \"attention_bias\": false,\n  \"attention_dropout\": 0.0,\n", eps, theta, theta);
   write_own_fields (f, c);
-  fprintf (f, "  \"tie_word_embeddings\": %s,\n  \"initializer_range\": 0.02,\n  \"use_cache\": true,\n"
-              "  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n  \"pad_token_id\": %s,\n"
-              "  \"torch_dtype\": \"float32\",\n  \"dtype\": \"float32\"\n}\n",
+  fprintf (f, "  \"tie_word_embeddings\": %s,\n  \"initializer_range\": 0.02,\n"
+              "  \"use_cache\": true,\n  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n"
+              "  \"pad_token_id\": %s,\n  \"torch_dtype\": \"float32\",\n"
+              "  \"dtype\": \"float32\"\n}\n",
            c->tied ? "true" : "false", bos, eos, pad);
 }
 
@@ -238,8 +244,9 @@ mm_config_text (const struct mm_model_config *c, char **config, char **generatio
     st = mm_fail_errno ("generation_config.json");
   else
     {
-      fprintf (f, "{\n  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n  \"pad_token_id\": %s\n}\n", bos,
-               eos, pad);
+      fprintf (f,
+               "{\n  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n  \"pad_token_id\": %s\n}\n",
+               bos, eos, pad);
       st = finish_text (f, generation);
     }
   if (st < 0)

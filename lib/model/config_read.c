@@ -14,7 +14,7 @@
 
 #include "impl.h"
 
-/* config.json and its two siblings are small; tokenizer_config.json can hold a long chat template.  */
+/* config.json and its two siblings are small, but for a chat template.  */
 enum { SIZE_LIMIT = 16 << 20 };
 
 /* What transformers takes for a field that is absent.  */
@@ -54,15 +54,18 @@ read_architecture (const char *path, const json_t *o, const struct defaults **d)
   if (!type && !class)
     return mm_fail (MM_EFORMAT, "%s: model_type: missing, and architectures too", path);
   for (size_t i = 0; i < N_ARCHITECTURES; i++)
-    if (type ? !strcmp (type, architectures[i].model_type) : !strcmp (class, architectures[i].class))
+    if (type ? !strcmp (type, architectures[i].model_type)
+             : !strcmp (class, architectures[i].class))
       *d = &architectures[i];
   if (!*d && strstr (type ? type : class, "moe"))
-    return mm_fail (MM_EUNSUP, "%s: %s: mixture of experts is not supported", path, type ? type : class);
+    return mm_fail (MM_EUNSUP, "%s: %s: mixture of experts is not supported", path,
+                    type ? type : class);
   if (!*d)
-    return mm_fail (MM_EUNSUP, "%s: %s: not supported; llama and qwen3 are", path, type ? type : class);
+    return mm_fail (MM_EUNSUP, "%s: %s: not supported; llama and qwen3 are", path,
+                    type ? type : class);
   if (class && strcmp (class, (*d)->class))
-    return mm_fail (MM_EUNSUP, "%s: architectures: %s: not supported; of model_type %s, %s is", path,
-                    class, (*d)->model_type, (*d)->class);
+    return mm_fail (MM_EUNSUP, "%s: architectures: %s: not supported; of model_type %s, %s is",
+                    path, class, (*d)->model_type, (*d)->class);
   return MM_OK;
 }
 
@@ -92,7 +95,7 @@ refuse_experts (const char *path, const json_t *o)
   return MM_OK;
 }
 
-/* Qwen3 ignores sliding_window unless use_sliding_window is set; elsewhere a number alone means one.  */
+/* Qwen3 ignores sliding_window unless use_sliding_window is set; elsewhere a number is enough.  */
 static mm_status
 refuse_windows (const char *path, const json_t *o, enum mm_architecture architecture)
 {
@@ -103,7 +106,8 @@ refuse_windows (const char *path, const json_t *o, enum mm_architecture architec
   if (st < 0)
     return st;
   if (use)
-    return mm_fail (MM_EUNSUP, "%s: sliding_window: attention in sliding windows is not supported", path);
+    return mm_fail (MM_EUNSUP, "%s: sliding_window: attention in sliding windows is not supported",
+                    path);
   for (size_t i = 0; i < json_array_size (types); i++)
     {
       const char *type = json_string_value (json_array_get (types, i));
@@ -137,7 +141,8 @@ refuse_others (const char *path, const json_t *o)
         return mm_fail (MM_EUNSUP, "%s: %s: biases are not supported", path, biases[i]);
     }
   if (json_is_object (json_object_get (o, "quantization_config")))
-    return mm_fail (MM_EUNSUP, "%s: quantization_config: quantized weights are not supported", path);
+    return mm_fail (MM_EUNSUP, "%s: quantization_config: quantized weights are not supported",
+                    path);
   return MM_OK;
 }
 
@@ -159,13 +164,14 @@ refuse_partial (const char *path, const json_t *o)
   mm_status st = mm_json_number (path, o, "partial_rotary_factor", false, &part);
 
   if (st == MM_OK && part != 1)
-    return mm_fail (MM_EUNSUP, "%s: partial_rotary_factor: heads turned in part are not supported", path);
+    return mm_fail (MM_EUNSUP, "%s: partial_rotary_factor: heads turned in part are not supported",
+                    path);
   return st;
 }
 
-/* Version 4 writes rope_theta beside rope_scaling, version 5 one object rope_parameters.  Version 5 takes
-   rope_scaling, if it says anything, before rope_parameters, and a theta in the object before the plain
-   one.  The object may hold one of its kind for each type of layer.  */
+/* Version 4 writes rope_theta beside rope_scaling, version 5 one object rope_parameters.  Version 5
+   takes rope_scaling, if it says anything, before rope_parameters, and a theta in the object before
+   the plain one.  The object may hold one of its kind for each type of layer.  */
 static mm_status
 read_rope (const char *path, const json_t *o, double *theta)
 {
@@ -228,17 +234,18 @@ static void
 eos_of_tokenizer (const json_t *o, int32_t *id)
 {
   const json_t *eos = json_object_get (o, "eos_token"), *token;
-  const char *key, *name = json_string_value (json_is_object (eos) ? json_object_get (eos, "content") : eos);
+  const json_t *content = json_is_object (eos) ? json_object_get (eos, "content") : eos;
+  const char *key, *name = json_string_value (content);
 
   if (!name)
     return;
   json_object_foreach ((json_t *) json_object_get (o, "added_tokens_decoder"), key, token)
     {
-      const char *content = json_string_value (json_object_get (token, "content"));
+      const char *text = json_string_value (json_object_get (token, "content"));
       char *end;
       long value = strtol (key, &end, 10);
 
-      if (content && !strcmp (content, name) && end != key && !*end && value >= 0 && value <= INT32_MAX)
+      if (text && !strcmp (text, name) && end != key && !*end && value >= 0 && value <= INT32_MAX)
         *id = (int32_t) value;
     }
 }
@@ -260,8 +267,8 @@ read_sibling (const char *path, const char *name, char **sibling, json_t **out)
   return st == MM_ENOENT ? MM_OK : st;
 }
 
-/* Folders made by MiniMind's converter name no eos in config.json: then generation_config.json says it, or
-   tokenizer_config.json, or it is 2, as all of MiniMind's (and Llama's) tokenizers have it.  */
+/* Folders made by MiniMind's converter name no eos in config.json: then generation_config.json says
+   it, or tokenizer_config.json, or it is 2, as in MiniMind's (and Llama's) tokenizers.  */
 static mm_status
 find_missing_ids (const char *path, struct mm_model_config *c)
 {
@@ -322,9 +329,9 @@ read_sizes (const char *path, const json_t *o, const struct defaults *d, struct 
   int64_t hd = d->head_dim ? d->head_dim : c->hidden_size / c->n_heads;
 
   st = read_size (path, o, "num_key_value_heads", kv, &c->n_kv_heads);
-  if (st == MM_OK && !hd)
-    st = mm_fail (MM_EFORMAT, "%s: num_attention_heads: %u heads, but hidden_size is %u", path, c->n_heads,
-                  c->hidden_size);
+  if (st == MM_OK && !hd && !json_is_integer (json_object_get (o, "head_dim")))
+    st = mm_fail (MM_EFORMAT, "%s: num_attention_heads: %u heads, but hidden_size is %u", path,
+                  c->n_heads, c->hidden_size);
   return st < 0 ? st : read_size (path, o, "head_dim", hd, &c->head_dim);
 }
 

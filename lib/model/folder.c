@@ -59,7 +59,8 @@ list_files (struct shards *s)
       const char *name = json_string_value (value);
 
       if (!name || !*name || strchr (name, '/') || !strcmp (name, "..") || !strcmp (name, "."))
-        return mm_fail (MM_EFORMAT, "%s: weight_map: %s: want the name of a file in this folder, found %s",
+        return mm_fail (MM_EFORMAT,
+                        "%s: weight_map: %s: want the name of a file in this folder, found %s",
                         s->path, tensor, name ? name : "no string");
       s->name[n++] = name;
     }
@@ -88,12 +89,10 @@ open_files (const char *dir, struct shards *s)
   return st;
 }
 
-/* Each tensor must stand in the file that the index names, and in no other.  */
+/* Each tensor of the shards must stand where the index names it; *FOUND counts them.  */
 static mm_status
-check_places (const struct shards *s)
+check_shards (const struct shards *s, size_t *found)
 {
-  size_t found = 0;
-
   for (size_t i = 0; i < s->count; i++)
     for (size_t k = 0; k < mm_safetensors_count (s->file[i]); k++)
       {
@@ -103,19 +102,37 @@ check_places (const struct shards *s)
         if (!want || strcmp (want, s->name[i]))
           return mm_fail (MM_EFORMAT, "%s: %s stands in %s, but the index says %s", s->path, tensor,
                           s->name[i], want ? want : "nothing of it");
-        found++;
+        ++*found;
       }
-  if (found == json_object_size (s->map))
-    return MM_OK;
+  return MM_OK;
+}
 
+/* The shard called NAME.  */
+static const struct mm_safetensors *
+shard (const struct shards *s, const char *name)
+{
+  const char **at = bsearch (&name, s->name, s->count, sizeof *s->name, compare_names);
+
+  return s->file[at - s->name];
+}
+
+/* Index and shards must name the same tensors in the same places.  */
+static mm_status
+check_places (const struct shards *s)
+{
   const char *tensor;
-  json_t *value;
+  json_t *name;
+  size_t found = 0;
+  mm_status st = check_shards (s, &found);
 
-  json_object_foreach ((json_t *) s->map, tensor, value)
-    for (size_t i = 0; i < s->count; i++)
-      if (!strcmp (s->name[i], json_string_value (value)) && !mm_safetensors_find (s->file[i], tensor))
-        return mm_fail (MM_EFORMAT, "%s: %s is not in %s, where the index says it is", s->path, tensor,
-                        s->name[i]);
+  if (st < 0 || found == json_object_size (s->map))
+    return st;
+  json_object_foreach ((json_t *) s->map, tensor, name)
+    {
+      if (!mm_safetensors_find (shard (s, json_string_value (name)), tensor))
+        return mm_fail (MM_EFORMAT, "%s: %s is not in %s, where the index says it is", s->path,
+                        tensor, json_string_value (name));
+    }
   return MM_OK;
 }
 
@@ -155,19 +172,20 @@ open_weights (const char *dir, const char *single, const char *index, struct sha
   if (st != MM_ENOENT)
     return st;
   if (access (index, F_OK))
-    return mm_fail (MM_ENOENT, "%s: holds neither model.safetensors nor model.safetensors.index.json",
-                    dir);
+    return mm_fail (MM_ENOENT,
+                    "%s: holds neither model.safetensors nor model.safetensors.index.json", dir);
   s->path = index;
   return open_shards (dir, s);
 }
 
-/* The files are held against the configuration before memory is taken: a config.json can claim any size,
-   a file of weights must have it.  */
+/* The files are held against the configuration before memory is taken: a config.json can claim any
+   size, a file of weights must have it.  */
 static mm_status
 create_and_read (struct mm_backend *be, const struct mm_model_config *c, bool training,
                  const struct shards *s, struct mm_model **out)
 {
-  const struct mm_weight_files f = { s->path, (const struct mm_safetensors *const *) s->file, s->count };
+  const struct mm_weight_files f
+    = { s->path, (const struct mm_safetensors *const *) s->file, s->count };
   struct mm_model *m;
   mm_status st = mm_model_tables (be, c, training, &m);
 

@@ -185,18 +185,19 @@ norm_heads (const struct mm_run *run, size_t l, const struct mm_qkv *raw, const 
   const struct mm_layer *layer = &m->layers[l];
   const struct mm_layer_memory *lm = &run->layers[l];
   const struct mm_model_config *c = &m->config;
-  mm_status st = mm_head_norm (m->be, raw->q, c->head_dim, m->values + layer->q_norm, c->rms_eps, h->q,
-                               lm->q_rms);
+  mm_status st = mm_head_norm (m->be, raw->q, c->head_dim, m->values + layer->q_norm, c->rms_eps,
+                               h->q, lm->q_rms);
 
-  return st < 0 ? st : mm_head_norm (m->be, raw->k, c->head_dim, m->values + layer->k_norm, c->rms_eps,
-                                     h->k, lm->k_rms);
+  return st < 0 ? st
+                : mm_head_norm (m->be, raw->k, c->head_dim, m->values + layer->k_norm, c->rms_eps,
+                                h->k, lm->k_rms);
 }
 
 mm_status
 mm_run_turn (const struct mm_run *run, struct mm_mat qk, bool grad)
 {
-  return mm_rope (run->model->be, qk, run->model->config.head_dim, run->positions, run->cosines, run->sines,
-                  run->table_rows, grad);
+  return mm_rope (run->model->be, qk, run->model->config.head_dim, run->positions, run->cosines,
+                  run->sines, run->table_rows, grad);
 }
 
 mm_status
@@ -222,8 +223,8 @@ mm_run_qkv (const struct mm_run *run, size_t l, bool again, struct mm_qkv *h)
   return st;
 }
 
-/* Put k and v behind those of the tokens before, and let H see all of them.  A gather of rows 0, 1, 2 ... is
-   the copy.  */
+/* Put k and v behind those of the tokens before, and let H see all of them.  A gather of rows 0, 1,
+   2 ... is the copy.  */
 static mm_status
 append_to_cache (const struct mm_run *run, size_t l, struct mm_qkv *h)
 {
@@ -255,8 +256,8 @@ attention_block (const struct mm_run *run, size_t l)
   if (st == MM_OK && run->cache)
     st = append_to_cache (run, l, &h);
   if (st == MM_OK)
-    st = mm_attention (m->be, mm_run_heads (run), h.q, h.k, h.v, run->segments, run->n_segments, out,
-                       lm->stats);
+    st = mm_attention (m->be, mm_run_heads (run), h.q, h.k, h.v, run->segments, run->n_segments,
+                       out, lm->stats);
   return st < 0 ? st : mm_linear (m->be, out, layer->w_out, mm_run_stream (run, lm->in),
                                   mm_run_stream (run, lm->mid));
 }
@@ -272,7 +273,8 @@ ffn_block (const struct mm_run *run, size_t l)
   mm_status st = mm_run_norm (run, lm->mid, layer->mid_norm, lm->mid_rms);
 
   if (st == MM_OK)
-    st = mm_linear (m->be, mm_run_stream (run, run->normed), layer->w_gate_up, mm_no_mat (), gate_up);
+    st = mm_linear (m->be, mm_run_stream (run, run->normed), layer->w_gate_up, mm_no_mat (),
+                    gate_up);
   if (st == MM_OK)
     st = mm_swiglu (m->be, gate_up, ffn);
   return st < 0 ? st : mm_linear (m->be, ffn, layer->w_down, mm_run_stream (run, lm->mid),

@@ -8,9 +8,10 @@
 #include <minimind/model.h>
 #include <minimind/ops.h>
 
-/* MM_OK if C can be built at all: heads that divide, an even head_dim, numbers within the limits under
-   which no product of sizes overflows.  Otherwise ST, saying "NAME: FIELD: ...".  */
-mm_status mm_config_check (const char *name, mm_status st, const struct mm_model_config *c) MM_NODISCARD;
+/* MM_OK if C can be built at all: heads that divide, an even head_dim, numbers within the limits
+   under which no product of sizes overflows.  Otherwise ST, saying "NAME: FIELD: ...".  */
+mm_status mm_config_check (const char *name, mm_status st,
+                           const struct mm_model_config *c) MM_NODISCARD;
 
 /* One decoder layer: where its parameters begin in the flat buffer (elements), and the matrices
    prepared for multiplication.  */
@@ -54,7 +55,8 @@ mm_status mm_model_tables (struct mm_backend *be, const struct mm_model_config *
 mm_status mm_model_allocate (struct mm_model *m) MM_NODISCARD;
 
 /* Do the files hold just the tensors of M?  It need not have memory yet.  */
-mm_status mm_model_check_files (const struct mm_model *m, const struct mm_weight_files *f) MM_NODISCARD;
+mm_status mm_model_check_files (const struct mm_model *m,
+                                const struct mm_weight_files *f) MM_NODISCARD;
 
 /* mm_model_read from several files.  */
 mm_status mm_model_read_files (struct mm_model *m, const struct mm_weight_files *f) MM_NODISCARD;
@@ -84,8 +86,8 @@ mm_width_qkv (const struct mm_model_config *c)
   return mm_width_out (c) + mm_width_kv (c);
 }
 
-/* What a layer keeps of a pass, device memory, one row a token.  For training each layer has its own;
-   otherwise all layers share one, and in = mid is the residual stream.  */
+/* What a layer keeps of a pass, device memory, one row a token.  For training each layer has its
+   own; otherwise all layers share one, and in = mid is the residual stream.  */
 struct mm_layer_memory
 {
   float *in, *in_rms;           /* [n, H], [n]: the residual stream that enters */
@@ -110,24 +112,24 @@ struct mm_run
   float *last, *last_rms;       /* [n, H], [n]: the residual stream after all layers */
   float *normed;                /* [n, H]: what the last norm gave; in backward also its gradient */
   float *ffn;                   /* [n, F]: the feed-forward's inner activation */
-  float *heads;                 /* [n, qkv]: q and k, normed and turned, where the raw ones are kept for
-                                   backward (Qwen3); NULL: they are normed and turned in place */
+  float *heads;                 /* [n, qkv]: q and k, normed and turned, where the raw ones are kept
+                                   for backward (Qwen3); NULL: normed and turned in place */
   float *cosines, *sines;       /* [table_rows, hd/2] */
   size_t table_rows;
 
   float *d;                     /* [n, H]: gradient of the residual stream */
-  float *d_qkv, *d_out, *d_qk;  /* [n, ...]: gradients on the way through attention; they lie in ffn's
-                                   memory, and d_qkv over heads (only d_qk is for Qwen3 alone) */
+  float *d_qkv, *d_out, *d_qk;  /* [n, ...]: gradients on the way through attention, in ffn's
+                                   memory, d_qkv over heads; d_qk for Qwen3 alone */
 
-  /* Generation: keys and values of the PAST tokens of the one document, [capacity, kv] for each layer;
-     NULL in passes over whole documents.  ROW_NUMBERS (host) is 0, 1, 2, ... N - 1.  */
+  /* Generation: keys and values of the PAST tokens of the one document, [capacity, kv] for each
+     layer; NULL in passes over whole documents.  ROW_NUMBERS (host) is 0, 1, 2, ... N - 1.  */
   float *cache;
   size_t capacity, past;
   const int32_t *row_numbers;
 };
 
-/* Cut the memory of a pass over N tokens out of A: the members of run->layers and the buffers above, those for
-   backward only when TRAINING.  table_rows is set before.  Measures when A does.  */
+/* Cut the memory of a pass over N tokens out of A: the members of run->layers and the buffers
+   above, those for backward only when TRAINING.  Set table_rows before.  Measures when A does.  */
 void mm_run_layout (struct mm_run *run, const struct mm_model_config *c, size_t n, bool training,
                     struct mm_arena *a);
 
@@ -137,8 +139,8 @@ mm_status mm_run_rope_tables (struct mm_run *run) MM_NODISCARD;
 /* Embedding and all layers; the residual stream ends in run->last.  */
 mm_status mm_run_layers (const struct mm_run *run) MM_NODISCARD;
 
-/* run->normed = RMSNorm of X [n, H] by the weight at OFFSET; or of COUNT rows of run->last from FIRST on by
-   the final norm's.  */
+/* run->normed = RMSNorm of X [n, H] by the weight at OFFSET; or of COUNT rows of run->last from
+   FIRST on by the final norm's.  */
 mm_status mm_run_norm (const struct mm_run *run, float *x, size_t offset, float *rms) MM_NODISCARD;
 mm_status mm_run_final_norm (const struct mm_run *run, size_t first, size_t count) MM_NODISCARD;
 
@@ -153,17 +155,19 @@ struct mm_mat mm_run_gate_up (const struct mm_run *run, size_t l);
 struct mm_mat mm_run_ffn (const struct mm_run *run);
 struct mm_qkv mm_run_split (const struct mm_run *run, float *data);     /* of [n, qkv] */
 
-/* q, k and v of layer L as attention wants them, normed and turned.  AGAIN, in backward: only what was not
-   done in place is to be done.  */
-mm_status mm_run_qkv (const struct mm_run *run, size_t l, bool again, struct mm_qkv *h) MM_NODISCARD;
+/* q, k and v of layer L as attention wants them, normed and turned.  AGAIN, in backward: only what
+   was not done in place is to be done.  */
+mm_status mm_run_qkv (const struct mm_run *run, size_t l, bool again,
+                      struct mm_qkv *h) MM_NODISCARD;
 
 /* RoPE on QK [n, q and k], or its gradient.  */
 mm_status mm_run_turn (const struct mm_run *run, struct mm_mat qk, bool grad) MM_NODISCARD;
 
-/* From run->d, the gradient of run->last's norm's output, down to the embedding: adds to the fixed-point GRAD
-   all but the head's and the embedding's.  DW has room for a norm's gradient.  run->d ends as the gradient
-   of the embedding's rows.  */
-mm_status mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw, int *overflow) MM_NODISCARD;
+/* From run->d, the gradient of run->last's norm's output, down to the embedding: adds to the
+   fixed-point GRAD all but the head's and the embedding's.  DW has room for a norm's gradient.
+   run->d ends as the gradient of the embedding's rows.  */
+mm_status mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw,
+                           int *overflow) MM_NODISCARD;
 
 static inline struct mm_heads
 mm_run_heads (const struct mm_run *run)

@@ -22,8 +22,8 @@ mm_params_count (const struct mm_model_config *c)
   return 2 + c->n_layers * layer_count (c) + !c->tied;
 }
 
-/* Append a tensor of ROWS x COLS (ROWS 0: of one dimension) to the table and return its offset.  LAYER < 0:
-   NAME stands outside the layers.  */
+/* Append a tensor of ROWS x COLS (ROWS 0: of one dimension) to the table and return its offset.
+   LAYER < 0: NAME stands outside the layers.  */
 static size_t
 add_param (struct mm_model *m, int layer, const char *name, size_t rows, size_t cols)
 {

@@ -61,7 +61,8 @@ pass_allocate (struct mm_pass *p, struct mm_model *m)
 }
 
 mm_status
-mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training, struct mm_pass **out)
+mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
+                struct mm_pass **out)
 {
   struct mm_pass *p;
   size_t n;
@@ -108,8 +109,8 @@ take_batch (struct mm_pass *p, const struct mm_batch *b, bool *any)
 
   *any = b->rows > 0;
   if (b->seq_len > p->seq_len || b->rows > p->rows)
-    return mm_fail (MM_ESHAPE, "micro-batch: want at most %zu sequences of %zu, found %zu of %zu", p->rows,
-                    p->seq_len, b->rows, b->seq_len);
+    return mm_fail (MM_ESHAPE, "micro-batch: want at most %zu sequences of %zu, found %zu of %zu",
+                    p->rows, p->seq_len, b->rows, b->seq_len);
   run->n = b->rows * b->seq_len;
   run->ids = b->ids;
   run->positions = b->positions;
@@ -139,8 +140,8 @@ mm_model_evaluate (struct mm_pass *p, const struct mm_batch *b, struct mm_loss *
     return st;
   st = forward (p);
   if (st == MM_OK)
-    st = mm_head_loss (m->be, mm_run_stream (run, run->normed), m->w_head, b->targets, losses, &loss->sum,
-                       &loss->overflow, mm_no_mat (), mm_no_mat ());
+    st = mm_head_loss (m->be, mm_run_stream (run, run->normed), m->w_head, b->targets, losses,
+                       &loss->sum, &loss->overflow, mm_no_mat (), mm_no_mat ());
   if (st == MM_OK)
     st = mm_backend_sync (m->be);
   if (st == MM_OK)
@@ -148,8 +149,8 @@ mm_model_evaluate (struct mm_pass *p, const struct mm_batch *b, struct mm_loss *
   return st;
 }
 
-/* From the final norm's output to fixed-point gradients of everything.  The gradient of a tied embedding goes
-   on where the head's ended, so that both are rounded together.  */
+/* From the final norm's output to fixed-point gradients of everything.  The gradient of a tied
+   embedding goes on where the head's ended, so that both are rounded together.  */
 static mm_status
 backward (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, struct mm_loss *loss)
 {
@@ -215,8 +216,8 @@ chunk_logits (struct mm_pass *p, size_t first, size_t count, float *chunk, float
 {
   struct mm_model *m = p->run.model;
   size_t h = m->config.hidden_size, v = m->config.vocab_size;
-  mm_status st = mm_linear (m->be, mm_mat (p->run.normed + first * h, count, h), m->w_head, mm_no_mat (),
-                            mm_mat (chunk, count, v));
+  mm_status st = mm_linear (m->be, mm_mat (p->run.normed + first * h, count, h), m->w_head,
+                            mm_no_mat (), mm_mat (chunk, count, v));
 
   if (st == MM_OK)
     st = mm_backend_sync (m->be);
@@ -235,7 +236,8 @@ mm_model_logits (struct mm_pass *p, const struct mm_batch *b, float *logits)
 
   if (st < 0 || !any)
     return st;
-  st = mm_backend_alloc (m->be, "logits", CHUNK * (size_t) m->config.vocab_size * sizeof *logits, &chunk);
+  st = mm_backend_alloc (m->be, "logits", CHUNK * (size_t) m->config.vocab_size * sizeof *logits,
+                         &chunk);
   if (st < 0)
     return st;
   st = forward (p);

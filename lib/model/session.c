@@ -1,8 +1,8 @@
 /* session.c -- generation: one sequence under way, with its keys and values.
    SPDX-License-Identifier: Apache-2.0
 
-   A token's row goes through the same operations as in a pass over the whole document, and no operation's
-   bits depend on how many rows stand beside it: so neither do these.  */
+   A token's row goes through the same operations as in a pass over the whole document, and no
+   operation's bits depend on how many rows stand beside it: so neither do these.  */
 
 #include <config.h>
 
@@ -31,13 +31,14 @@ session_layout (struct mm_session *s, const struct mm_model_config *c, struct mm
   s->run.cache = mm_arena_take (a, s->max_tokens, c->n_layers * mm_width_kv (c) * sizeof (float));
 }
 
-/* The host's arrays, then the device's memory.  Keys and values of all max_tokens are reserved at once; on the
-   CPU their pages are taken when they are first written.  */
+/* The host's arrays, then the device's memory.  Keys and values of all max_tokens are reserved at
+   once; on the CPU their pages are taken when they are first written.  */
 static mm_status
 session_allocate (struct mm_session *s, struct mm_model *m)
 {
   struct mm_arena a = { NULL, 0, 0 };
-  mm_status st = mm_alloc ("layer memory", m->config.n_layers, sizeof *s->run.layers, &s->run.layers);
+  mm_status st
+    = mm_alloc ("layer memory", m->config.n_layers, sizeof *s->run.layers, &s->run.layers);
 
   if (st == MM_OK)
     st = mm_alloc ("positions", s->chunk, sizeof *s->positions, &s->positions);
@@ -64,7 +65,8 @@ mm_session_open (struct mm_model *m, size_t max_tokens, struct mm_session **out)
 
   *out = NULL;
   if (max_tokens < 1 || max_tokens > INT32_MAX)
-    return mm_fail (MM_EINVAL, "session: want room for 1 to %d tokens, found %zu", INT32_MAX, max_tokens);
+    return mm_fail (MM_EINVAL, "session: want room for 1 to %d tokens, found %zu", INT32_MAX,
+                    max_tokens);
   st = mm_alloc ("session", 1, sizeof *s, &s);
   if (st < 0)
     return st;
@@ -133,7 +135,8 @@ last_logits (struct mm_session *s, float *logits)
   mm_status st = mm_run_final_norm (run, run->n - 1, 1);
 
   if (st == MM_OK)
-    st = mm_linear (m->be, mm_mat (run->normed, 1, h), m->w_head, mm_no_mat (), mm_mat (s->logits, 1, v));
+    st = mm_linear (m->be, mm_mat (run->normed, 1, h), m->w_head, mm_no_mat (),
+                    mm_mat (s->logits, 1, v));
   if (st == MM_OK)
     st = mm_backend_sync (m->be);
   return st < 0 ? st : mm_backend_get (m->be, logits, s->logits, v * sizeof *logits);
@@ -147,8 +150,8 @@ mm_session_feed (struct mm_session *s, const int32_t *ids, size_t count, float *
   if (count == 0)
     return mm_fail (MM_EINVAL, "session: want at least one token");
   if (count > s->max_tokens - s->length)
-    return mm_fail (MM_EUSAGE, "session: %zu tokens and %zu more exceed its room for %zu", s->length, count,
-                    s->max_tokens);
+    return mm_fail (MM_EUSAGE, "session: %zu tokens and %zu more exceed its room for %zu",
+                    s->length, count, s->max_tokens);
   for (size_t i = 0; i < count && st == MM_OK; i += s->chunk)
     st = feed_chunk (s, ids + i, s->length + i, count - i < s->chunk ? count - i : s->chunk);
   if (st == MM_OK)

@@ -3,6 +3,7 @@
 
 #include <config.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ format_shape (const struct mm_tensor *t, char text[200])
   size_t used = (size_t) sprintf (text, "[");
 
   for (int i = 0; i < t->n_dims; i++)
-    used += (size_t) sprintf (text + used, "%s%llu", i ? "," : "", (unsigned long long) t->shape[i]);
+    used += (size_t) sprintf (text + used, "%s%" PRIu64, i ? "," : "", t->shape[i]);
   strcpy (text + used, "]");
 }
 
@@ -104,7 +105,8 @@ check_shape (const struct mm_tensor *t, const struct mm_param *p, struct list *l
   if (p->n_dims == 1)
     snprintf (item, sizeof item, "%.100s: want [%zu], found %s", t->name, p->cols, found);
   else
-    snprintf (item, sizeof item, "%.100s: want [%zu,%zu], found %s", t->name, p->rows, p->cols, found);
+    snprintf (item, sizeof item, "%.100s: want [%zu,%zu], found %s", t->name, p->rows, p->cols,
+              found);
   list_add (l, item);
 }
 

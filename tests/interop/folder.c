@@ -15,7 +15,8 @@ static mm_status
 write_text (const char *dir, const char *name, const char *text)
 {
   char *path = mm_path_join (dir, name);
-  mm_status st = path ? mm_write_file (path, text, strlen (text)) : mm_fail (MM_ENOMEM, "no memory");
+  mm_status st
+    = path ? mm_write_file (path, text, strlen (text)) : mm_fail (MM_ENOMEM, "no memory");
 
   free (path);
   return st;
@@ -28,8 +29,9 @@ write_weights (const char *dir, struct mm_model *m)
   char *path = mm_path_join (dir, "model.safetensors");
   float *values = malloc (bytes);
   struct mm_safetensors_writer *w;
-  mm_status st = path && values ? mm_backend_get (mm_model_backend (m), values, mm_model_values (m), bytes)
-                                : mm_fail (MM_ENOMEM, "no memory");
+  mm_status st = path && values
+                   ? mm_backend_get (mm_model_backend (m), values, mm_model_values (m), bytes)
+                   : mm_fail (MM_ENOMEM, "no memory");
 
   if (st == MM_OK)
     st = mm_safetensors_create (path, false, false, &w);

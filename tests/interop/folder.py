@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """folder.py -- model folders exchanged with transformers, in both directions.
 
     python3 folder.py PROGRAM       PROGRAM is the built tests/interop/folder
@@ -70,7 +71,8 @@ def main():
     for n, name in enumerate(cases.CASES):
         dtype, shard = forms[n % len(forms)]
         bad, shards = exchange(sys.argv[1], name, dtype, shard)
-        print(f"{'not ' if bad else ''}ok {n + 1} - {name}, {dtype}, {shards} file(s) {bad or ''}", flush=True)
+        print(f"{'not ' if bad else ''}ok {n + 1} - {name}, {dtype}, {shards} file(s) {bad or ''}",
+              flush=True)
         failed += bool(bad)
     print(f"1..{len(cases.CASES)}")
     return failed != 0

@@ -1,4 +1,5 @@
 # folder.sh -- model folders exchanged with transformers, where it is installed.
+# SPDX-License-Identifier: Apache-2.0
 built=$(pwd)
 . "$srcdir/tests/tap.sh"
 python=${PYTHON:-python3}

@@ -68,7 +68,8 @@ set_weights (struct mm_model *m)
           x[k] = (float) (p->n_dims == 1 ? 1 + u / 4 : u * scale);
         }
     }
-  must (mm_backend_put (mm_model_backend (m), mm_model_values (m), x, mm_model_size (m) * sizeof *x));
+  must (mm_backend_put (mm_model_backend (m), mm_model_values (m), x,
+                        mm_model_size (m) * sizeof *x));
   must (mm_model_refresh (m));
   free (x);
 }
@@ -138,7 +139,8 @@ golden_text (const struct mm_safetensors *golden, const char *name, const char *
 
 /* Numbers of the golden file; the caller frees.  */
 static float *
-golden_tensor (const struct mm_safetensors *golden, const char *name, const char *key, size_t *count)
+golden_tensor (const struct mm_safetensors *golden, const char *name, const char *key,
+               size_t *count)
 {
   const struct mm_tensor *t = find_golden (golden, name, key);
   float *x;
@@ -153,7 +155,8 @@ golden_tensor (const struct mm_safetensors *golden, const char *name, const char
 
 /* The case NAME with its configuration as transformers wrote it, and the formula's weights.  */
 static void
-open_case (struct mm_backend *be, const struct mm_safetensors *golden, const char *name, struct test_case *c)
+open_case (struct mm_backend *be, const struct mm_safetensors *golden, const char *name,
+           struct test_case *c)
 {
   char *config = golden_text (golden, name, "config"), *shape = golden_text (golden, name, "shape");
   struct mm_model_config mc;
@@ -256,7 +259,8 @@ larger (double a, double b)
 }
 
 static void
-compare_logits (const struct mm_safetensors *golden, const struct test_case *c, const struct values *v)
+compare_logits (const struct mm_safetensors *golden, const struct test_case *c,
+                const struct values *v)
 {
   size_t n, vocab = vocab_of (c);
   float *want = golden_tensor (golden, c->name, "logits", &n);
@@ -269,7 +273,8 @@ compare_logits (const struct mm_safetensors *golden, const struct test_case *c, 
 }
 
 static void
-compare_losses (const struct mm_safetensors *golden, const struct test_case *c, const struct values *v)
+compare_losses (const struct mm_safetensors *golden, const struct test_case *c,
+                const struct values *v)
 {
   size_t n;
   float *want = golden_tensor (golden, c->name, "losses", &n);
@@ -281,14 +286,16 @@ compare_losses (const struct mm_safetensors *golden, const struct test_case *c, 
       sum += v->losses[i];
     }
   ok_error (c->name, "loss of each token", error, 1e-4);
-  ok_error (c->name, "sum of the losses", fabs (ldexp ((double) v->loss.sum, -MM_FIXED_BITS) - sum), 1e-3);
+  ok_error (c->name, "sum of the losses", fabs (ldexp ((double) v->loss.sum, -MM_FIXED_BITS) - sum),
+            1e-3);
   ok (v->loss.n_targets == c->n_targets, "number of targets");
   free (want);
 }
 
 /* Golden: largest magnitude, root of the sum of squares, and elements chosen by formula.  */
 static void
-compare_gradients (const struct mm_safetensors *golden, const struct test_case *c, const struct values *v)
+compare_gradients (const struct mm_safetensors *golden, const struct test_case *c,
+                   const struct values *v)
 {
   for (size_t i = 0; i < mm_model_n_params (c->model); i++)
     {
@@ -414,7 +421,8 @@ dump_case (const struct mm_safetensors *golden, struct mm_safetensors_writer *w,
       char key[128];
 
       snprintf (key, sizeof key, "grad.%s", p->name);
-      dump_tensor (w, write, c->name, key, MM_F32, (uint64_t[]) { p->rows, p->cols }, v.grad + p->offset);
+      dump_tensor (w, write, c->name, key, MM_F32, (uint64_t[]) { p->rows, p->cols },
+                   v.grad + p->offset);
     }
   if (is_run (golden, c->name))
     {
@@ -448,7 +456,8 @@ main (int argc, char **argv)
     {
       char *names = golden_text (golden, "cases", NULL);
 
-      for (char *save, *name = strtok_r (names, " ", &save); name; name = strtok_r (NULL, " ", &save))
+      for (char *save, *name = strtok_r (names, " ", &save); name;
+           name = strtok_r (NULL, " ", &save))
         {
           struct test_case c;
 

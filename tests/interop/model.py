@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """model.py -- golden values of the model, made by transformers and PyTorch.
 
 Writes model.safetensors, which tests/interop/model.c reads:

@@ -1,4 +1,4 @@
-/* model.c -- passes over micro-batches: what they compute, that the bits depend on nothing else, errors.
+/* model.c -- passes over micro-batches: what they compute, what their bits depend on, errors.
    SPDX-License-Identifier: Apache-2.0
 
    That logits and gradients are right is tests/interop/model.c's subject.  */
@@ -56,7 +56,8 @@ compute (struct mm_model *m, struct mm_pass *p, const struct mm_batch *b, bool w
   must (mm_model_gradient (p, b, grad, &loss, NULL));
   must (mm_backend_get (be, r.grad, grad, r.size * sizeof (int64_t)));
   mm_backend_release (be, grad);
-  ok (loss.sum == r.loss.sum && loss.n_targets == r.loss.n_targets && !loss.overflow && !r.loss.overflow,
+  ok (loss.sum == r.loss.sum && loss.n_targets == r.loss.n_targets && !loss.overflow
+        && !r.loss.overflow,
       "training and evaluation see the same loss");
   return r;
 }
@@ -78,8 +79,8 @@ same_result (const struct result *a, const struct result *b)
          && (!a->grad || !b->grad || !memcmp (a->grad, b->grad, a->size * sizeof (int64_t)));
 }
 
-/* Open a backend with KERNELS (NULL: the best), build the small model on it, run one micro-batch.  False where the
-   processor or the build lacks the kernels.  */
+/* Open a backend with KERNELS (NULL: the best), build the small model on it, run one micro-batch.
+   False where the processor or the build lacks the kernels.  */
 static bool
 run_with (const struct mm_model_config *c, const char *kernels, int threads, struct result *r)
 {
@@ -118,7 +119,8 @@ test_same_bits (const struct mm_model_config *c)
     exit (99);
   for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
     {
-      ok (run_with (c, NULL, threads[i], &other) && same_result (&one, &other), "bits of any number of threads");
+      ok (run_with (c, NULL, threads[i], &other) && same_result (&one, &other),
+          "bits of any number of threads");
       free_result (&other);
     }
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
@@ -181,8 +183,8 @@ test_composition (struct mm_model *m, struct mm_pass *p)
       struct mm_batch one = small_batch (1, LENGTH, i, (uint32_t) vocab, EVERY);
       struct result r = compute (m, p, &one, true);
 
-      same &= !memcmp (r.losses, all.losses + i * LENGTH, LENGTH * sizeof (float))
-              && !memcmp (r.logits, all.logits + i * LENGTH * vocab, LENGTH * vocab * sizeof (float));
+      same &= !memcmp (r.losses, all.losses + i * LENGTH, LENGTH * sizeof (float));
+      same &= !memcmp (r.logits, all.logits + i * LENGTH * vocab, LENGTH * vocab * sizeof (float));
       sum += r.loss.sum;
       for (size_t k = 0; k < r.size; k++)
         grad[k] += r.grad[k];
@@ -240,7 +242,7 @@ test_documents (struct mm_model *m, struct mm_pass *p)
   mm_batch_set_row (&alone, 0, ids, NULL, NULL);
   alone.rows = 1;
   s = compute (m, p, &alone, false);
-  ok (!memcmp (r.logits + (size_t) EVERY * vocab, s.logits, (size_t) EVERY * vocab * sizeof (float)),
+  ok (!memcmp (r.logits + EVERY * r.vocab, s.logits, EVERY * r.vocab * sizeof (float)),
       "a document does not see what stands before it");
   free_result (&r);
   free_result (&s);
@@ -322,18 +324,22 @@ test_errors (struct mm_backend *be, const struct mm_model_config *c)
 
   ok (mm_pass_create (m, 0, 5, false, &p) == MM_EINVAL && !p, "a pass over no rows");
   ok (mm_pass_create (m, 5, 0, false, &p) == MM_EINVAL && !p, "a pass over rows of nothing");
-  ok (mm_pass_create (m, SIZE_MAX / 2, 5, false, &p) == MM_EINVAL && !p, "a product that overflows");
-  ok (mm_pass_create (m, 1, 5, true, &p) == MM_EINVAL && !p, "training a model that was not made for it");
+  ok (mm_pass_create (m, SIZE_MAX / 2, 5, false, &p) == MM_EINVAL && !p,
+      "a product that overflows");
+  ok (mm_pass_create (m, 1, 5, true, &p) == MM_EINVAL && !p,
+      "training a model that was not made for it");
   mm_pass_free (NULL);
   must (mm_pass_create (m, 1, LENGTH, false, &p));
   ok (mm_model_evaluate (p, &b, &loss, NULL) == MM_ESHAPE, "more rows than the pass has room for");
   b.rows = 1;
   b.n_segments = 1;
   b.seq_len++;
-  ok (mm_model_evaluate (p, &b, &loss, NULL) == MM_ESHAPE && mm_model_logits (p, &b, logits) == MM_ESHAPE,
+  ok (mm_model_evaluate (p, &b, &loss, NULL) == MM_ESHAPE
+        && mm_model_logits (p, &b, logits) == MM_ESHAPE,
       "longer rows");
   b.seq_len--;
-  ok (mm_model_gradient (p, &b, &unused, &loss, NULL) == MM_EINVAL, "backward in a pass for evaluation");
+  ok (mm_model_gradient (p, &b, &unused, &loss, NULL) == MM_EINVAL,
+      "backward in a pass for evaluation");
   b.ids[3] = (int32_t) c->vocab_size;
   ok (mm_model_evaluate (p, &b, &loss, NULL) == MM_EINVAL, "a token beyond the vocabulary");
   b.ids[3] = 0;
@@ -358,7 +364,8 @@ test_bytes (void)
   must (mm_config_preset ("minimind2-small", 6400, &c));
   training = mm_pass_bytes (&c, 4, 512, true);
   evaluation = mm_pass_bytes (&c, 4, 512, false);
-  printf ("# minimind2-small, 4 x 512: %zu bytes for training, %zu for evaluation\n", training, evaluation);
+  printf ("# minimind2-small, 4 x 512: %zu bytes for training, %zu for evaluation\n", training,
+          evaluation);
   ok (training > 335e6 && training < 380e6, "activations of minimind2-small");
   ok (evaluation < 60e6, "evaluation keeps one layer");
   ok (mm_pass_bytes (&c, 8, 512, true) > 1.8 * (double) training, "they grow with the rows");

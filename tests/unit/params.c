@@ -59,7 +59,8 @@ same_values (struct mm_model *m, const float *x)
 /* ---- the table ---- */
 
 static bool
-is_param (const struct mm_model *m, size_t i, const char *name, int n_dims, size_t rows, size_t cols)
+is_param (const struct mm_model *m, size_t i, const char *name, int n_dims, size_t rows,
+          size_t cols)
 {
   const struct mm_param *p = mm_model_param (m, i);
 
@@ -90,12 +91,14 @@ test_table (void)
           && is_param (m, 3, "model.layers.0.self_attn.k_proj.weight", 2, 12, 12)
           && is_param (m, 4, "model.layers.0.self_attn.v_proj.weight", 2, 12, 12), "q, k, v");
       ok (!(k & 1) || (is_param (m, 5, "model.layers.0.self_attn.q_norm.weight", 1, 1, 6)
-                       && is_param (m, 6, "model.layers.0.self_attn.k_norm.weight", 1, 1, 6)), "head norms");
+                       && is_param (m, 6, "model.layers.0.self_attn.k_norm.weight", 1, 1, 6)),
+          "head norms");
       ok (is_param (m, a_layer - 4, "model.layers.0.self_attn.o_proj.weight", 2, 12, 24)
           && is_param (m, a_layer - 3, "model.layers.0.post_attention_layernorm.weight", 1, 1, 12)
           && is_param (m, a_layer - 2, "model.layers.0.mlp.gate_proj.weight", 2, 10, 12)
           && is_param (m, a_layer - 1, "model.layers.0.mlp.up_proj.weight", 2, 10, 12)
-          && is_param (m, a_layer, "model.layers.0.mlp.down_proj.weight", 2, 12, 10), "the rest of a layer");
+          && is_param (m, a_layer, "model.layers.0.mlp.down_proj.weight", 2, 12, 10),
+          "the rest of a layer");
       ok (is_param (m, 2 * a_layer, "model.layers.1.mlp.down_proj.weight", 2, 12, 10)
           && is_param (m, 2 * a_layer + 1, "model.norm.weight", 1, 1, 12), "final norm");
       ok (k & 2 || is_param (m, n - 1, "lm_head.weight", 2, 17, 12), "head");
@@ -142,7 +145,8 @@ test_init (void)
           n++;
         }
   ok (ones, "norms are ones");
-  ok (fabs (sum / n) < 5 * 0.02 / sqrt (n) && fabs (sqrt (squares / n) - 0.02) < 5 * 0.02 / sqrt (2 * n),
+  ok (fabs (sum / n) < 5 * 0.02 / sqrt (n)
+      && fabs (sqrt (squares / n) - 0.02) < 5 * 0.02 / sqrt (2 * n),
       "matrices are N(0, 0.02)");
   free (x);
   mm_model_free (m);
@@ -172,8 +176,7 @@ must (mm_status st)
     }
 }
 
-/* The upper or lower half of X's floats as 16-bit numbers.  Values are chosen so that it is exact: powers of two
-   and 1.5 times them.  */
+/* X's floats as 16-bit numbers; exact, since they are powers of two and 1.5 times them.  */
 static void
 narrow (const float *x, size_t n, enum mm_dtype dtype, uint16_t *y)
 {
@@ -191,8 +194,8 @@ narrow (const float *x, size_t n, enum mm_dtype dtype, uint16_t *y)
 }
 
 static void
-put_tensor (struct mm_safetensors_writer *w, bool write, const char *name, enum mm_dtype dtype, int n_dims,
-            const uint64_t *shape, const float *x)
+put_tensor (struct mm_safetensors_writer *w, bool write, const char *name, enum mm_dtype dtype,
+            int n_dims, const uint64_t *shape, const float *x)
 {
   size_t n = (size_t) (n_dims == 2 ? shape[0] * shape[1] : shape[0]);
   uint16_t *half = malloc ((n + 1) * sizeof *half);
@@ -299,16 +302,18 @@ test_read (void)
     { "BF16", true, { .dtype = MM_BF16 }, MM_OK, NULL },
     { "F16", false, { .dtype = MM_F16 }, MM_OK, NULL },
     { "tied, both names", true, { .head = true, .dtype = MM_F32 }, MM_OK, NULL },
-    { "tied, the head's name alone", true, { .rename = embed, .to = "lm_head.weight", .dtype = MM_F32 },
-      MM_OK, NULL },
-    { "tied, names that disagree", true, { .other_head = true, .dtype = MM_F32 }, MM_EFORMAT, "differs" },
+    { "tied, the head's name alone", true,
+      { .rename = embed, .to = "lm_head.weight", .dtype = MM_F32 }, MM_OK, NULL },
+    { "tied, names that disagree", true, { .other_head = true, .dtype = MM_F32 }, MM_EFORMAT,
+      "differs" },
     { "old RoPE buffers", true,
       { .add = "model.layers.0.self_attn.rotary_emb.inv_freq", .dtype = MM_F32 }, MM_OK, NULL },
     { "missing", true, { .drop = "model.layers.1.mlp.up_proj.weight", .dtype = MM_F32 }, MM_EFORMAT,
       "missing: model.layers.1.mlp.up_proj.weight" },
     { "untied, no head", false, { .drop = "lm_head.weight", .dtype = MM_F32 }, MM_EFORMAT,
       "missing: lm_head.weight" },
-    { "extra", true, { .add = "model.layers.2.bias", .dtype = MM_F32 }, MM_EFORMAT, "model.layers.2.bias" },
+    { "extra", true, { .add = "model.layers.2.bias", .dtype = MM_F32 }, MM_EFORMAT,
+      "model.layers.2.bias" },
     { "missing and extra", true, { .rename = "model.norm.weight", .to = "norm", .dtype = MM_F32 },
       MM_EFORMAT, "missing: model.norm.weight; not of this model: norm" },
     { "a matrix transposed", true, { .bend = "model.layers.0.mlp.down_proj.weight", .dtype = MM_F32 },
@@ -343,7 +348,8 @@ test_many_missing (void)
   write_part ("empty.safetensors", m, 0, 0, &add);
   ok (read_back ("empty.safetensors", true, &back) == MM_EFORMAT
       && strstr (mm_error_message (), "missing: model.embed_tokens.weight, ")
-      && strstr (mm_error_message (), " more; not of this model: x"), "a long list is cut with a count");
+      && strstr (mm_error_message (), " more; not of this model: x"),
+      "a long list is cut with a count");
   mm_model_free (back);
   mm_model_free (m);
 }
@@ -360,12 +366,14 @@ test_write (void)
   must (mm_safetensors_create ("w.safetensors", true, true, &w));
   ok (mm_model_declare (m, "", w) == MM_OK && mm_model_write (m, "", x, w) == MM_OK
       && mm_safetensors_commit (w, NULL) == MM_OK, "written");
-  ok (read_back ("w.safetensors", false, &back) == MM_OK && same_values (back, x), "reads back the same");
+  ok (read_back ("w.safetensors", false, &back) == MM_OK && same_values (back, x),
+      "reads back the same");
   must (mm_safetensors_create ("w.safetensors", true, true, &w));
   ok (mm_model_declare (m, "m.", w) == MM_OK && mm_model_write (m, "m.", x, w) == MM_OK
       && mm_safetensors_commit (w, NULL) == MM_OK, "written with a prefix");
   must (mm_safetensors_open ("w.safetensors", &f));
-  ok (mm_safetensors_count (f) == mm_model_n_params (m) && mm_safetensors_find (f, "m.lm_head.weight"),
+  ok (mm_safetensors_count (f) == mm_model_n_params (m)
+      && mm_safetensors_find (f, "m.lm_head.weight"),
       "the prefix stands before each name");
   mm_safetensors_close (f);
   memset (prefix, 'p', sizeof prefix - 1);
@@ -399,8 +407,8 @@ put_config (const char *dir, const struct mm_model *m)
   free (generation);
 }
 
-/* An index that sends the first HALF parameters to one shard, the rest to another; WRONG, if any, is named as
-   the shard of parameter 0.  */
+/* An index that sends the first HALF parameters to one shard, the rest to another; WRONG, if any, is
+   named as the shard of parameter 0.  */
 static void
 put_index (const char *file, const struct mm_model *m, size_t half, const char *wrong)
 {
@@ -449,10 +457,12 @@ test_shards (struct mm_model *m, const float *x)
   put_index (index, m, half, NULL);
   write_part ("d/b.safetensors", m, half, n, &more);
   ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back
-      && strstr (mm_error_message (), "x stands in b.safetensors"), "a tensor that the index does not know");
+      && strstr (mm_error_message (), "x stands in b.safetensors"),
+      "a tensor that the index does not know");
   write_part ("d/b.safetensors", m, half + 1, n, &same);
   ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back
-      && strstr (mm_error_message (), "is not in b.safetensors"), "a tensor that its shard does not hold");
+      && strstr (mm_error_message (), "is not in b.safetensors"),
+      "a tensor that its shard does not hold");
   put_text (index, "{\"weight_map\": {}}");
   ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back, "an empty index");
   put_text (index, "{}");
@@ -487,7 +497,8 @@ test_open (void)
   must (mm_config_text (&huge, &config, &generation));
   put_text ("d/config.json", config);
   ok (mm_model_open (be, "d", true, &back) == MM_ESHAPE && !back
-      && strstr (mm_error_message (), "model.embed_tokens.weight"), "a configuration that claims too much");
+      && strstr (mm_error_message (), "model.embed_tokens.weight"),
+      "a configuration that claims too much");
   free (config);
   free (generation);
   put_text ("d/model.safetensors", "short");

@@ -30,10 +30,11 @@ pass_logits (struct mm_model *m, int32_t *ids)
   return logits;
 }
 
-/* Feed tokens FROM to TO in pieces of PIECE; true if the logits after each piece are those of the pass.  */
+/* Feed tokens FROM to TO in pieces of PIECE; true if the logits after each piece are those of
+   the pass.  */
 static bool
-feed (struct mm_session *s, const int32_t *ids, size_t from, size_t to, size_t piece, const float *want,
-      size_t vocab)
+feed (struct mm_session *s, const int32_t *ids, size_t from, size_t to, size_t piece,
+      const float *want, size_t vocab)
 {
   float *logits = malloc (vocab * sizeof *logits);
   bool same = logits != NULL;
@@ -72,7 +73,8 @@ test_bits (struct mm_model *m)
   ok (feed (s, ids, 0, 40, 40, want, vocab), "forty tokens");
   must (mm_session_feed (s, ids + 90, 33, (float[51]) { 0 }));
   mm_session_truncate (s, 40);
-  ok (mm_session_length (s) == 40 && feed (s, ids, 40, 120, 16, want, vocab), "truncated and fed on");
+  ok (mm_session_length (s) == 40 && feed (s, ids, 40, 120, 16, want, vocab),
+      "truncated and fed on");
   mm_session_truncate (s, 500);
   ok (mm_session_length (s) == 120, "truncation never lengthens");
   mm_session_truncate (s, 0);
@@ -113,10 +115,12 @@ test_errors (struct mm_model *m)
   struct mm_session *s;
 
   ok (mm_session_open (m, 0, &s) == MM_EINVAL && !s, "no room at all");
-  ok (mm_session_open (m, (size_t) INT32_MAX + 1, &s) == MM_EINVAL && !s, "more than positions count");
+  ok (mm_session_open (m, (size_t) INT32_MAX + 1, &s) == MM_EINVAL && !s,
+      "more than positions count");
   mm_session_close (NULL);
   must (mm_session_open (m, 20, &s));
-  ok (mm_session_feed (s, ids, 21, logits) == MM_EUSAGE && mm_session_length (s) == 0, "more than max_tokens");
+  ok (mm_session_feed (s, ids, 21, logits) == MM_EUSAGE && mm_session_length (s) == 0,
+      "more than max_tokens");
   ok (feed (s, ids, 0, 15, 15, want, vocab), "fifteen fit");
   ok (mm_session_feed (s, ids, 6, logits) == MM_EUSAGE && mm_session_length (s) == 15
       && strstr (mm_error_message (), "20"), "six more do not");

@@ -10,8 +10,8 @@
 #include <minimind/model.h>
 #include <minimind/random.h>
 
-/* Both layouts, each with what the other has not: tied and untied, head_dim that is not hidden / heads, odd
-   sizes.  */
+/* Both layouts, each with what the other has not: tied and untied, head_dim that is not hidden /
+   heads, odd sizes.  */
 static const struct mm_model_config small_configs[2] = {
   { MM_LLAMA, 24, 2, 4, 1, 6, 37, 51, 512, 1e-5f, 1e4, true, 1, 2, 0 },
   { MM_QWEN3, 20, 2, 4, 2, 10, 33, 45, 512, 1e-6f, 1e6, false, 1, 2, 0 },
@@ -43,7 +43,8 @@ small_model (struct mm_backend *be, const struct mm_model_config *c, bool traini
     {
       const struct mm_param *p = mm_model_param (m, i);
 
-      mm_normal (7, MM_RANDOM_TEST, (uint32_t) i, 0, p->size, p->n_dims == 2 ? 0.25 : 0.1, x + p->offset);
+      mm_normal (7, MM_RANDOM_TEST, (uint32_t) i, 0, p->size, p->n_dims == 2 ? 0.25 : 0.1,
+                 x + p->offset);
       for (size_t k = 0; k < p->size && p->n_dims == 1; k++)
         x[p->offset + k] += 1;
     }
@@ -63,8 +64,8 @@ small_id (uint64_t row, uint64_t t, uint32_t vocab)
   return words[0] % vocab;
 }
 
-/* Sequence AT of B from row ROW; documents start at 0 and at multiples of EVERY, 0: at 0 only.  One target in
-   seven is masked.  */
+/* Sequence AT of B from row ROW; documents start at 0 and at multiples of EVERY, 0: at 0 only.  One
+   target in seven is masked.  */
 static inline void
 small_row (struct mm_batch *b, size_t at, uint64_t row, uint32_t vocab, size_t every)
 {
