@@ -43,7 +43,7 @@ longer_than ()
 without_licence ()
 {
   named '\.\([ch]\|sh\|awk\|py\)$' "$generated" | while read -r f; do
-    sed 5q "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f: no SPDX line"
+    sed 15q "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f: no SPDX line"
   done
 }
 

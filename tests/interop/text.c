@@ -1,4 +1,4 @@
-/* Ids and splits against those of HF tokenizers (make-text-goldens.py), and what must hold of
+/* text.c -- ids and splits against those of HF tokenizers (make-text-goldens.py), and what must hold of
    every text: parts encoded apart give the ids of the whole, and decoding gives the text back.
    With the tokenizers of MiniMind and GPT-2 too where they are present.
    SPDX-License-Identifier: Apache-2.0  */
