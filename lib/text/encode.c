@@ -13,12 +13,12 @@
 
 #include <minimind/memory.h>
 
+#include "piece_key.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"
 
 enum
 {
-  KEY_BYTES = 15,               /* longest piece in the cache; byte 15 of a key is its length */
   NARROW_IDS = 7, WIDE_IDS = 3, /* ids that an entry holds, of 16 and of 32 bits */
   CACHE_BITS = 15,              /* pairs of entries: 2 MB */
   BATCH = 256                   /* pieces */
@@ -112,51 +112,6 @@ encode_piece (struct mm_encoder *e, const char *text, size_t size, uint32_t *ids
   return mm_bpe_encode (&e->t->bpe, &e->scratch, text, size, ids, count);
 }
 
-/* The piece of SIZE <= KEY_BYTES bytes as a key.  ROOM bytes may be read.  */
-static inline void
-make_key (const char *text, size_t size, size_t room, uint64_t key[2])
-{
-  /* Bytes to keep of each word.  */
-#define B(n) (((UINT64_C (1) << (n) * 4) << (n) * 4) - 1)
-#define ALL UINT64_MAX
-  static const uint64_t keep[KEY_BYTES + 1][2] = {
-    { B (0), 0 }, { B (1), 0 }, { B (2), 0 }, { B (3), 0 }, { B (4), 0 }, { B (5), 0 },
-    { B (6), 0 }, { B (7), 0 }, { ALL, 0 }, { ALL, B (1) }, { ALL, B (2) }, { ALL, B (3) },
-    { ALL, B (4) }, { ALL, B (5) }, { ALL, B (6) }, { ALL, B (7) }
-  };
-#undef B
-#undef ALL
-
-  if (room >= 16)
-    memcpy (key, text, 16);
-  else
-    {
-      key[0] = key[1] = 0;
-      memcpy (key, text, size);
-    }
-  key[0] &= keep[size][0];
-  key[1] &= keep[size][1];
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-# error "keys are cut as little-endian words"
-#endif
-  key[1] |= (uint64_t) size << 56;
-}
-
-static inline size_t
-hash_key (const uint64_t key[2])
-{
-  uint64_t h = (key[0] ^ key[1] >> 29) * UINT64_C (0x9e3779b97f4a7c15);
-
-  h = (h ^ h >> 32 ^ key[1]) * UINT64_C (0xd6e8feb86659fd93);
-  return h >> (64 - CACHE_BITS);
-}
-
-static inline bool
-same_key (const struct entry *entry, const uint64_t key[2])
-{
-  return ((entry->key[0] ^ key[0]) | (entry->key[1] ^ key[1])) == 0;
-}
-
 /* Encode a piece that is not in its SLOT and put it there if its ids fit.  */
 __attribute__ ((noinline)) static mm_status
 encode_new (struct mm_encoder *e, const struct piece *piece, const char *text, size_t size,
@@ -197,10 +152,10 @@ find_slots (struct mm_encoder *e, const char *text, size_t size, size_t at, size
       struct piece *piece = e->pieces + i;
 
       piece->slot = NULL;
-      if (length <= KEY_BYTES)
+      if (length <= MM_KEY_BYTES)
         {
-          make_key (text + at, length, size - at, piece->key);
-          piece->slot = e->cache + hash_key (piece->key);
+          mm_piece_key (text + at, length, size - at, piece->key);
+          piece->slot = e->cache + (mm_key_hash (piece->key) >> (64 - CACHE_BITS));
           __builtin_prefetch (piece->slot);
         }
       at = e->ends[i];
@@ -220,7 +175,8 @@ copy_ids (struct mm_encoder *e, const char *text, size_t at, size_t n, bool narr
       const struct piece *piece = e->pieces + i;
       const struct entry *entry = piece->slot ? piece->slot->entry : NULL;
 
-      if (entry && (same_key (entry, piece->key) || same_key (++entry, piece->key)))
+      if (entry && (mm_key_same (entry->key, piece->key)
+                    || mm_key_same ((++entry)->key, piece->key)))
         if (narrow)
           {
             for (int k = 0; k < NARROW_IDS; k++)

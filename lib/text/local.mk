@@ -5,7 +5,13 @@ lib_libcore_a_SOURCES += \
 lib_libcore_a_SOURCES += \
   lib/text/added.c lib/text/added.h \
   lib/text/bpe.c lib/text/bpe.h \
+  lib/text/bpe_corpus.c lib/text/bpe_corpus.h \
+  lib/text/bpe_learnt.c lib/text/bpe_learnt.h \
   lib/text/bpe_merge.c \
+  lib/text/bpe_queue.c lib/text/bpe_queue.h \
+  lib/text/bpe_train.c lib/text/bpe_train.h \
+  lib/text/bpe_trainer.c \
+  lib/text/bpe_write.c lib/text/bpe_write.h \
   lib/text/byte_class.c lib/text/byte_class.h \
   lib/text/byte_table.c lib/text/byte_table.h \
   lib/text/encode.c \
@@ -13,10 +19,12 @@ lib_libcore_a_SOURCES += \
   lib/text/load_config.c \
   lib/text/load_model.c \
   lib/text/load_pipeline.c \
+  lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \
   lib/text/trie.c lib/text/trie.h \
   lib/text/unicode.h lib/text/unicode_table.c \
-  lib/text/utf8.c
+  lib/text/utf8.c \
+  lib/text/word_count.c lib/text/word_count.h
 
 EXTRA_DIST += lib/text/make-unicode.py

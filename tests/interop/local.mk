@@ -1,5 +1,5 @@
 # Golden values of the real programs, with the scripts that made them.
-unit_tests += tests/interop/text
+unit_tests += tests/interop/text tests/interop/trainer
 EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
   tests/interop/text/cases.jsonl tests/interop/text/real.jsonl \
   tests/interop/text/gpt2-added.json tests/interop/text/gpt2-disordered.json \
@@ -14,3 +14,5 @@ EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
+  tests/interop/text/qwen2.json tests/interop/text/trained.jsonl \
+  tests/interop/make-trainer-goldens.py

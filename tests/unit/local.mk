@@ -50,3 +50,4 @@ unit_tests += tests/unit/tokenizer
 unit_tests += tests/unit/text
 unit_tests += tests/unit/checkpoint
 unit_tests += tests/unit/telemetry
+unit_tests += tests/unit/bpe_trainer
