@@ -9,7 +9,8 @@ AM_TESTS_ENVIRONMENT = \
   srcdir='$(abs_srcdir)'; export srcdir; \
   builddir='$(abs_builddir)'; export builddir; \
   simd_sources='$(simd_sources)'; export simd_sources; \
-  tools='$(tools)'; export tools;
+  tools='$(tools)'; export tools; \
+  ASAN_OPTIONS="allocator_may_return_null=1:$$ASAN_OPTIONS"; export ASAN_OPTIONS;
 
 unit_tests =
 cli_tests = tests/syntax.sh

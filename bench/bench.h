@@ -1,0 +1,76 @@
+/* bench.h -- what the benchmarks share: clocks, order statistics, the name of the processor.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <minimind/backend.h>
+
+static inline double
+bench_clock (clockid_t clock)
+{
+  struct timespec t;
+
+  clock_gettime (clock, &t);
+  return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+static inline void
+bench_sleep (double seconds)
+{
+  struct timespec t = { (time_t) seconds, (long) ((seconds - (double) (time_t) seconds) * 1e9) };
+
+  nanosleep (&t, NULL);
+}
+
+static inline int
+bench_compare (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return (x > y) - (x < y);
+}
+
+/* The median of N values, which are sorted.  */
+static inline double
+bench_median (double *v, size_t n)
+{
+  qsort (v, n, sizeof *v, bench_compare);
+  return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* Leave with the message of a failed call.  */
+static inline void
+bench_want (mm_status st)
+{
+  if (st == MM_OK)
+    return;
+  fprintf (stderr, "bench: %s\n", mm_error_message ());
+  exit (1);
+}
+
+/* The processor's name into NAME.  */
+static inline void
+bench_processor (char *name, size_t size)
+{
+  FILE *f = fopen ("/proc/cpuinfo", "r");
+  char line[256];
+
+  snprintf (name, size, "unknown processor");
+  while (f && fgets (line, sizeof line, f))
+    if (strncmp (line, "model name", 10) == 0 && strchr (line, ':'))
+      {
+        line[strcspn (line, "\n")] = '\0';
+        snprintf (name, size, "%s", strchr (line, ':') + 2);
+        break;
+      }
+  if (f)
+    fclose (f);
+}
+
+#endif /* BENCH_H */
