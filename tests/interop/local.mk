@@ -4,7 +4,8 @@ EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
   tests/interop/text/cases.jsonl tests/interop/text/real.jsonl \
   tests/interop/text/gpt2-added.json tests/interop/text/gpt2-disordered.json \
   tests/interop/text/gpt2-legacy.json tests/interop/text/llama3-ignore.json \
-  tests/interop/text/qwen2.json
+  tests/interop/text/qwen2.json tests/interop/text/trained.jsonl \
+  tests/interop/make-trainer-goldens.py
 EXTRA_DIST += tests/interop/nano.py tests/interop/nano.golden
 unit_tests += tests/interop/io
 EXTRA_DIST += tests/interop/make-io-goldens.py tests/interop/io/theirs.safetensors \
@@ -14,5 +15,3 @@ EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
-  tests/interop/text/qwen2.json tests/interop/text/trained.jsonl \
-  tests/interop/make-trainer-goldens.py
