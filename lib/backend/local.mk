@@ -56,6 +56,9 @@ simd_sources = \
   lib/backend/cpu/simd/kernels.c \
   lib/backend/cpu/simd/accumulate.c \
   lib/backend/cpu/simd/adamw.c \
+  lib/backend/cpu/simd/attention.h \
+  lib/backend/cpu/simd/attention.c \
+  lib/backend/cpu/simd/attention_grad.c \
   lib/backend/cpu/simd/cross_entropy.c \
   lib/backend/cpu/simd/embed.c \
   lib/backend/cpu/simd/gemm.c \
@@ -63,8 +66,7 @@ simd_sources = \
   lib/backend/cpu/simd/norm.c \
   lib/backend/cpu/simd/peak.c \
   lib/backend/cpu/simd/rope.c \
-  lib/backend/cpu/simd/swiglu.c \
-  lib/backend/cpu/ref/attention.c
+  lib/backend/cpu/simd/swiglu.c
 
 if KERNELS_AVX2
 noinst_LIBRARIES += lib/libcpu_avx2.a

@@ -136,7 +136,8 @@ test_error (struct mm_mat a, struct mm_mat64 b)
 /* ---- backends ---- */
 
 /* Run CHECK with every kernel set of this build and processor, with 1, 2, 3 and 7 threads; CHECK returns
-   whether all went well.  */
+   whether all went well.  The generic set is the reference itself: there one number of threads shows
+   that the parts are right.  */
 static inline void
 test_everywhere (const char *what, bool (*check) (struct mm_backend *be))
 {
@@ -150,7 +151,7 @@ test_everywhere (const char *what, bool (*check) (struct mm_backend *be))
       mm_status st = MM_OK;
 
       setenv ("MM_CPU", sets[s], 1);
-      for (size_t t = 0; t < N_ELEMENTS (threads) && st == MM_OK; t++)
+      for (size_t t = s == 0 ? N_ELEMENTS (threads) - 1 : 0; t < N_ELEMENTS (threads) && st == MM_OK; t++)
         {
           struct mm_backend *be;
 

@@ -45,14 +45,18 @@ work (void *arg, int thread, int n_threads)
 static mm_status
 run_parts (struct mm_backend *be, struct job *job, const struct mm_attention_part *parts, size_t n_parts)
 {
-  size_t n_keys = 0, threads = (size_t) mm_team_size (mm_cpu_state (be)->team);
+  size_t most = 0, threads = (size_t) mm_team_size (mm_cpu_state (be)->team);
   mm_status st;
 
   for (size_t i = 0; i < n_parts; i++)
-    n_keys = parts[i].segment.n_k > n_keys ? parts[i].segment.n_k : n_keys;
+    {
+      size_t need = job->grad_stats ? job->kernels->attention_grad_scratch (job->heads, &parts[i])
+                                    : job->kernels->attention_scratch (job->heads, &parts[i]);
+
+      most = need > most ? need : most;
+    }
   /* Whole pages, so that threads share no cache line.  */
-  job->scratch_size = (job->kernels->attention_scratch (job->heads, n_keys, job->grad_stats != NULL)
-                       + 1023) / 1024 * 1024;
+  job->scratch_size = (most + 1023) / 1024 * 1024;
   st = mm_cpu_scratch (be, MM_SCRATCH_THREADS, threads, job->scratch_size * sizeof (float),
                        &job->scratch);
   if (st < 0)

@@ -37,11 +37,13 @@ struct mm_attention_part
                        const real *sines, bool grad)) \
   KERNEL (void, swiglu, (mat gate_up, mat y)) \
   KERNEL (void, swiglu_grad, (mat dy, mat gate_up, mat d_gate_up, mat y)) \
-  /* Values of scratch that a call needs when no segment has more than N_KEYS keys.  */ \
-  KERNEL (size_t, attention_scratch, (struct mm_heads heads, size_t n_keys, bool grad)) \
+  /* Values of scratch that a call for PART needs.  */ \
+  KERNEL (size_t, attention_scratch, (struct mm_heads heads, const struct mm_attention_part *part)) \
   KERNEL (void, attention, (struct mm_heads heads, mat q, mat k, mat v, \
                             const struct mm_attention_part *part, mat o, real *stats, real *scratch)) \
   /* dq of the part's queries; dk and dv of its keys.  */ \
+  KERNEL (size_t, attention_grad_scratch, (struct mm_heads heads, \
+                                           const struct mm_attention_part *part)) \
   KERNEL (void, attention_grad, (struct mm_heads heads, mat q, mat k, mat v, mat o, \
                                  const real *stats, mat d_o, const struct mm_attention_part *part, \
                                  mat dq, mat dk, mat dv, real *scratch)) \

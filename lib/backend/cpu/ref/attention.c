@@ -20,10 +20,10 @@ score_scale (size_t hd)
 }
 
 size_t
-REF (attention_scratch) (struct mm_heads heads, size_t n_keys, bool grad)
+REF (attention_scratch) (struct mm_heads heads, const struct mm_attention_part *part)
 {
   (void) heads;
-  return grad ? 0 : n_keys;
+  return part->segment.n_k;
 }
 
 /* Output of query row I, head H; E has room for N_KEYS values.  */
@@ -136,6 +136,13 @@ grad_key (const struct grad *g, size_t i0, size_t n, size_t k0, size_t j, size_t
       dkj[d] = real_fma (dkj[d], score_scale (hd), 0);
       dvj[d] = dvj[d] + 0;
     }
+}
+
+size_t
+REF (attention_grad_scratch) (struct mm_heads heads, const struct mm_attention_part *part)
+{
+  (void) heads, (void) part;
+  return 0;
 }
 
 void

@@ -1,17 +1,12 @@
 /* ref.h -- included first by the reference kernels: plain scalar C, the definition of the bits.
-   SPDX-License-Identifier: Apache-2.0
-
-   They are the kernel set "generic".  Where a compiler makes good vector code of one by itself, the
-   other sets compile the same file (simd_sources in local.mk).  */
+   SPDX-License-Identifier: Apache-2.0  */
 
 #ifndef CPU_REF_H
 #define CPU_REF_H
 
 #include <config.h>
 
-#ifndef MM_ISA
-# define MM_ISA generic
-#endif
+#define MM_ISA generic
 
 /* Any tile gives the same bits.  */
 enum { MM_MR = 4, MM_NR = 16, MM_NC = 256 };

@@ -3,21 +3,7 @@
 
 #include "lanes.h"
 
-#include <math.h>
 #include <string.h>
-
-static float
-maximum (const float *row, size_t n)
-{
-  v16 most = v16_set1 (-INFINITY);
-  size_t v = 0;
-
-  for (; v + 16 <= n; v += 16)
-    most = v16_max (v16_load (row + v), most);
-  if (v < n)
-    most = v16_max (v16_select (m16_first (n - v), v16_load_n (row + v, n - v), most), most);
-  return v16_max_lane (most);
-}
 
 /* Lane sum of exp (row[v] - m), which take the row's place if KEEP.  */
 MM_INLINE float
@@ -74,7 +60,7 @@ mm_kernel (cross_entropy) (struct mm_mat logits, const int32_t *targets, float *
           continue;
         }
       target = row[targets[i]];
-      m = maximum (row, n);
+      m = lanes_max (row, n);
       z = grad ? exponentials (row, n, m, true) : exponentials (row, n, m, false);
       losses[i] = (mm_logf (z) + m) - target;
       if (grad)

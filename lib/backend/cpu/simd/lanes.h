@@ -4,6 +4,8 @@
 #ifndef CPU_SIMD_LANES_H
 #define CPU_SIMD_LANES_H
 
+#include <math.h>
+
 #include <minimind/elementary.h>
 
 #include "simd.h"
@@ -57,6 +59,26 @@ lanes_dot (const float *a, const float *b, size_t n)
   if (i < n)
     lane = v16_fma_n (v16_load_n (a + i, n - i), v16_load_n (b + i, n - i), lane, n - i);
   return v16_sum (lane);
+}
+
+/* The largest of N values, NaN left aside; -inf of none.  Four maxima hide the latency: their order is
+   free.  */
+MM_INLINE float
+lanes_max (const float *a, size_t n)
+{
+  v16 most[4];
+  size_t i = 0;
+
+  for (size_t l = 0; l < 4; l++)
+    most[l] = v16_set1 (-INFINITY);
+  for (; i + 64 <= n; i += 64)
+    for (size_t l = 0; l < 4; l++)
+      most[l] = v16_max (v16_load (a + i + 16 * l), most[l]);
+  for (; i + 16 <= n; i += 16)
+    most[0] = v16_max (v16_load (a + i), most[0]);
+  if (i < n)
+    most[1] = v16_max (v16_select (m16_first (n - i), v16_load_n (a + i, n - i), most[1]), most[1]);
+  return v16_max_lane (v16_max (v16_max (most[0], most[1]), v16_max (most[2], most[3])));
 }
 
 #endif /* CPU_SIMD_LANES_H */
