@@ -63,7 +63,7 @@ test_creation (void)
 {
   const uint32_t good = 258, bad = 259;
   struct mm_tokens_writer *w;
-  struct mm_tokens *f;
+  struct mm_tokens *f = NULL;
   int files = scratch_count (".");
 
   ok (mm_tokens_create ("small", false, tiny, &w) == MM_EEXIST, "an existing file is kept");
