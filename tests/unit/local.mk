@@ -51,3 +51,5 @@ unit_tests += tests/unit/text
 unit_tests += tests/unit/checkpoint
 unit_tests += tests/unit/telemetry
 unit_tests += tests/unit/bpe_trainer
+unit_tests += tests/unit/stream
+tests_unit_stream_SOURCES = tests/unit/stream.c generate/stream.c

@@ -1,0 +1,34 @@
+/* generate.h -- a model continues a text.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef GENERATE_H
+#define GENERATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <minimind/cli.h>
+#include <minimind/error.h>
+#include <minimind/model.h>
+
+struct generate_config
+{
+  const char *model;            /* model folder or run folder */
+  const char *prompt;           /* NULL or "-": standard input */
+  bool bos;                     /* the tokenizer's bos in front of the prompt */
+  bool parse_special;           /* special-token strings in the prompt are those tokens */
+  size_t max_tokens;            /* new ones, at most */
+  bool ignore_eos;              /* go on after the end of the document */
+  struct mm_sampling sampling;  /* its seed is the one of compute */
+  bool echo;                    /* print the prompt too */
+  bool json;                    /* one object at the end instead of text */
+  bool score;                   /* print the losses of the prompt's tokens, generate nothing */
+  struct mm_compute compute;
+};
+
+/* Generate and print.  MM_EUSAGE when the prompt is empty or does not fit the model's positions;
+   MM_EFORMAT when it is not UTF-8 or the logits are not finite; MM_ECONFLICT when the tokenizer
+   has ids that the model has not; the statuses of checkpoint.h, model.h and tokenizer.h.  */
+mm_status generate (const struct generate_config *c) MM_NODISCARD;
+
+#endif /* GENERATE_H */
