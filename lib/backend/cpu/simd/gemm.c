@@ -154,21 +154,45 @@ copy_columns (const float *a, size_t a_step, size_t rows, size_t k, float *to)
     }
 }
 
+/* A panel of N <= NR columns that lie in rows of memory, LD apart, each K long.  */
+static void
+pack_columns (const float *b, size_t ld, size_t k, size_t n, float *panel)
+{
+  for (size_t t = 0; t < k; t += 16)
+    for (size_t l = 0; l < MM_NR; l += 16)
+      {
+        size_t steps = k - t < 16 ? k - t : 16;
+        v16 block[16];
+
+#pragma GCC unroll 16
+        for (size_t j = 0; j < 16; j++)
+          block[j] = l + j >= n ? v16_zero ()
+                     : steps == 16 ? v16_load (b + (l + j) * ld + t) : v16_load_n (b + (l + j) * ld + t, steps);
+        v16_transpose (block);
+        for (size_t i = 0; i < steps; i++)
+          v16_store (panel + (t + i) * MM_NR + l, block[i]);
+      }
+}
+
+/* The same of columns that lie side by side in rows LD apart.  */
+static void
+pack_rows (const float *b, size_t ld, size_t k, size_t n, float *panel)
+{
+  for (size_t t = 0; t < k; t++)
+    for (size_t l = 0; l < MM_NR; l += 16)
+      v16_store (panel + t * MM_NR + l,
+                 n == MM_NR ? v16_load (b + t * ld + l)
+                 : v16_load_n (b + t * ld + l, l >= n ? 0 : n - l < 16 ? n - l : 16));
+}
+
 void
 mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, size_t cols, float *panels)
 {
-  for (size_t j = 0; j < cols; j += MM_NR)
-    {
-      size_t n = cols - j < MM_NR ? cols - j : MM_NR;
-
-      for (size_t t = 0; t < k; t++, panels += MM_NR)
-        if (transposed)
-          for (size_t l = 0; l < MM_NR; l++)
-            panels[l] = l < n ? b[(j + l) * ld + t] : 0;
-        else
-          for (size_t l = 0; l < MM_NR; l += 16)
-            v16_store (panels + l, v16_load_n (b + t * ld + j + l, l >= n ? 0 : n - l < 16 ? n - l : 16));
-    }
+  for (size_t j = 0; j < cols; j += MM_NR, panels += k * MM_NR)
+    if (transposed)
+      pack_columns (b + j * ld, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
+    else
+      pack_rows (b + j, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
 }
 
 bool

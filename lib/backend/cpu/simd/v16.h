@@ -23,6 +23,7 @@
      i16_set1, i16_add, i16_sub (a, b);  i16_load (p), i16_sra (i, COUNT): arithmetic shift
      v16 i16_pow2 (i) = 2^i for -126 <= i <= 127
      v16 v16_scale (a, n) = a * 2^n, rounded once, for 1/2 <= |a| < 2 and n an integer, -152 to 128
+     v16_transpose (r): element (i, j) of the 16 x 16 values r[16] to (j, i)
      float v16_sum (a): lane[l] += lane[l+8], then +4, +2, +1: the tree of numerics.md
      float v16_max_lane (a): the largest of 16 values none of which is NaN
      m16 v16_add_fixed (acc, g): acc[l] += fixed point of g[l]; the lanes that are NaN or out of

@@ -156,6 +156,61 @@ v16_scale (v16 x, v16 n)
 
 /* ---- across lanes ---- */
 
+/* 8 x 8: pairs of rows, then of pairs, then halves of the registers.  */
+MM_INLINE void
+v16_transpose8 (__m256 r[8])
+{
+  __m256 t[8];
+
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2)
+    {
+      t[i] = _mm256_unpacklo_ps (r[i], r[i + 1]);
+      t[i + 1] = _mm256_unpackhi_ps (r[i], r[i + 1]);
+    }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4)
+    {
+      r[i] = _mm256_shuffle_ps (t[i], t[i + 2], 0x44);
+      r[i + 1] = _mm256_shuffle_ps (t[i], t[i + 2], 0xee);
+      r[i + 2] = _mm256_shuffle_ps (t[i + 1], t[i + 3], 0x44);
+      r[i + 3] = _mm256_shuffle_ps (t[i + 1], t[i + 3], 0xee);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++)
+    {
+      __m256 low = r[i], high = r[i + 4];
+
+      r[i] = _mm256_permute2f128_ps (low, high, 0x20);
+      r[i + 4] = _mm256_permute2f128_ps (low, high, 0x31);
+    }
+}
+
+/* Four blocks of 8 x 8; the two beside the diagonal change places.  */
+MM_INLINE void
+v16_transpose (v16 r[16])
+{
+  __m256 block[4][8];
+
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++)
+    {
+      block[0][i] = r[i].a;
+      block[1][i] = r[i].b;
+      block[2][i] = r[i + 8].a;
+      block[3][i] = r[i + 8].b;
+    }
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; b++)
+    v16_transpose8 (block[b]);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++)
+    {
+      r[i] = (v16) { block[0][i], block[2][i] };
+      r[i + 8] = (v16) { block[1][i], block[3][i] };
+    }
+}
+
 MM_INLINE float
 v16_sum (v16 a)
 {

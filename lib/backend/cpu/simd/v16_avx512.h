@@ -68,6 +68,47 @@ MM_INLINE v16 v16_scale (v16 a, v16 n) { return _mm512_scalef_ps (a, n); }
 
 /* ---- across lanes ---- */
 
+/* Pairs of rows, then of pairs, then quarters of the registers, twice.  */
+MM_INLINE void
+v16_transpose (v16 r[16])
+{
+  v16 t[16];
+
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2)
+    {
+      t[i] = _mm512_unpacklo_ps (r[i], r[i + 1]);
+      t[i + 1] = _mm512_unpackhi_ps (r[i], r[i + 1]);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4)
+    {
+      __m512d a = _mm512_castps_pd (t[i]), b = _mm512_castps_pd (t[i + 1]);
+      __m512d c = _mm512_castps_pd (t[i + 2]), d = _mm512_castps_pd (t[i + 3]);
+
+      r[i] = _mm512_castpd_ps (_mm512_unpacklo_pd (a, c));
+      r[i + 1] = _mm512_castpd_ps (_mm512_unpackhi_pd (a, c));
+      r[i + 2] = _mm512_castpd_ps (_mm512_unpacklo_pd (b, d));
+      r[i + 3] = _mm512_castpd_ps (_mm512_unpackhi_pd (b, d));
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++)
+    {
+      t[i] = _mm512_shuffle_f32x4 (r[i], r[i + 4], 0x88);
+      t[i + 4] = _mm512_shuffle_f32x4 (r[i], r[i + 4], 0xdd);
+      t[i + 8] = _mm512_shuffle_f32x4 (r[i + 8], r[i + 12], 0x88);
+      t[i + 12] = _mm512_shuffle_f32x4 (r[i + 8], r[i + 12], 0xdd);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++)
+    {
+      r[i] = _mm512_shuffle_f32x4 (t[i], t[i + 8], 0x88);
+      r[i + 8] = _mm512_shuffle_f32x4 (t[i], t[i + 8], 0xdd);
+      r[i + 4] = _mm512_shuffle_f32x4 (t[i + 4], t[i + 12], 0x88);
+      r[i + 12] = _mm512_shuffle_f32x4 (t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
 MM_INLINE float
 v16_sum (v16 a)
 {

@@ -178,6 +178,23 @@ v16_scale (v16 x, v16 n)
 
 /* ---- across lanes ---- */
 
+MM_INLINE void
+v16_transpose (v16 r[16])
+{
+  float part[16][16];
+
+  for (int i = 0; i < 16; i++)
+    v16_store (part[i], r[i]);
+  for (int i = 0; i < 16; i++)
+    {
+      float column[16];
+
+      for (int j = 0; j < 16; j++)
+        column[j] = part[j][i];
+      r[i] = v16_load (column);
+    }
+}
+
 MM_INLINE float
 v16_sum (v16 x)
 {
