@@ -3,6 +3,7 @@
 
 #include <config.h>
 
+#include <math.h>
 #include <string.h>
 
 #include <minimind/safetensors.h>
@@ -74,4 +75,88 @@ mm_tensor_bytes (enum mm_dtype dtype, int n_dims, const uint64_t *shape, uint64_
     return false;
   *bytes = n / 8;
   return true;
+}
+
+/* ---- values ---- */
+
+static double
+from_f16 (uint16_t h)
+{
+  double sign = h & 0x8000 ? -1 : 1, mantissa = h & 1023;
+  int exponent = h >> 10 & 31;
+
+  if (exponent == 31)
+    return mantissa ? NAN : sign * HUGE_VAL;
+  if (exponent == 0)
+    return sign * mantissa * 0x1p-24;
+  return sign * ldexp (mantissa + 1024, exponent - 25);
+}
+
+static double
+from_bf16 (uint16_t h)
+{
+  uint32_t bits = (uint32_t) h << 16;
+  float value;
+
+  memcpy (&value, &bits, sizeof value);
+  return value;
+}
+
+#define COPY(type, expression) \
+  do \
+    for (size_t i = 0; i < count; i++) \
+      { \
+        type x; \
+        memcpy (&x, at + i * sizeof x, sizeof x); \
+        values[i] = (expression); \
+      } \
+  while (0)
+
+bool
+mm_dtype_values (enum mm_dtype dtype, const void *raw, size_t count, double *values)
+{
+  const char *at = raw;
+
+  switch (dtype)
+    {
+    case MM_BOOL:
+    case MM_U8:
+      COPY (uint8_t, x);
+      return true;
+    case MM_I8:
+      COPY (int8_t, x);
+      return true;
+    case MM_U16:
+      COPY (uint16_t, x);
+      return true;
+    case MM_I16:
+      COPY (int16_t, x);
+      return true;
+    case MM_U32:
+      COPY (uint32_t, x);
+      return true;
+    case MM_I32:
+      COPY (int32_t, x);
+      return true;
+    case MM_U64:
+      COPY (uint64_t, (double) x);
+      return true;
+    case MM_I64:
+      COPY (int64_t, (double) x);
+      return true;
+    case MM_F16:
+      COPY (uint16_t, from_f16 (x));
+      return true;
+    case MM_BF16:
+      COPY (uint16_t, from_bf16 (x));
+      return true;
+    case MM_F32:
+      COPY (float, x);
+      return true;
+    case MM_F64:
+      COPY (double, x);
+      return true;
+    default:
+      return false;
+    }
 }

@@ -360,51 +360,12 @@ mm_safetensors_read (const struct mm_safetensors *f, const struct mm_tensor *t, 
   return mm_fd_read_at (f->fd, f->path, t->offset + offset, data, size);
 }
 
-static float
-from_bits (uint32_t bits)
-{
-  float value;
-
-  memcpy (&value, &bits, sizeof value);
-  return value;
-}
-
-static float
-from_f16 (uint16_t h)
-{
-  uint32_t sign = (uint32_t) (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
-
-  if (exponent == 31)
-    return from_bits (sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0)            /* zero and subnormals: exact in float32 */
-    return from_bits (sign | 0x33800000) * (float) mantissa;
-  return from_bits (sign | (exponent + 112) << 23 | mantissa << 13);
-}
-
-/* COUNT elements of DTYPE at RAW, which need not be aligned.  */
-static void
-convert (enum mm_dtype dtype, const char *raw, size_t count, float *data)
-{
-  for (size_t i = 0; i < count; i++)
-    {
-      uint16_t half;
-      double wide;
-
-      if (dtype == MM_F64)
-        {
-          memcpy (&wide, raw + 8 * i, sizeof wide);
-          data[i] = (float) wide;
-          continue;
-        }
-      memcpy (&half, raw + 2 * i, sizeof half);
-      data[i] = dtype == MM_F16 ? from_f16 (half) : from_bits ((uint32_t) half << 16);
-    }
-}
-
 mm_status
 mm_safetensors_read_f32 (const struct mm_safetensors *f, const struct mm_tensor *t, float *data)
 {
-  char raw[1 << 15];
+  enum { PIECE = 2048 };
+  double values[PIECE];
+  char raw[PIECE * sizeof (double)];
   size_t width = mm_dtype_bits (t->dtype) / 8;
 
   if (t->dtype == MM_F32)
@@ -414,13 +375,14 @@ mm_safetensors_read_f32 (const struct mm_safetensors *f, const struct mm_tensor 
                     mm_dtype_name (t->dtype));
   for (uint64_t at = 0; at < t->size;)
     {
-      size_t n = t->size - at < sizeof raw ? (size_t) (t->size - at) : sizeof raw;
+      size_t n = t->size - at < PIECE * width ? (size_t) (t->size - at) : PIECE * width;
       mm_status st = mm_safetensors_read (f, t, at, raw, n);
 
       if (st < 0)
         return st;
-      convert (t->dtype, raw, n / width, data);
-      data += n / width;
+      mm_dtype_values (t->dtype, raw, n / width, values);
+      for (size_t i = 0; i < n / width; i++)
+        *data++ = (float) values[i];
       at += n;
     }
   return MM_OK;

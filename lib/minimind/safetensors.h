@@ -24,6 +24,10 @@ enum mm_dtype
 const char *mm_dtype_name (enum mm_dtype dtype);        /* "F32" */
 size_t mm_dtype_bits (enum mm_dtype dtype);             /* bits an element */
 
+/* COUNT elements at RAW, which need not be aligned, as doubles: booleans, integers (beyond 2^53 rounded) and
+   floats of 16, 32 and 64 bits.  False for the other types, with nothing written.  */
+bool mm_dtype_values (enum mm_dtype dtype, const void *raw, size_t count, double *values);
+
 enum { MM_MAX_DIMS = 8 };
 
 struct mm_tensor

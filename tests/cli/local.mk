@@ -4,3 +4,5 @@ cli_tests += tests/cli/tales.sh
 cli_tests += tests/cli/digest.sh
 cli_tests += tests/cli/compilers.sh
 cli_tests += tests/cli/aarch64.sh
+cli_tests += tests/cli/ckpt-inspect.sh
+check_PROGRAMS += tests/cli/samples

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """make-io-goldens.py PROGRAM -- make tests/interop/io/ and check it with the real programs.
+SPDX-License-Identifier: Apache-2.0
 
 PROGRAM is the built tests/interop/io; it writes the files called ours.  They are committed only after
 safetensors and tensorboard of Python read in them what was meant.
 Made with torch 2.15, safetensors of the same day, tensorboard 2.21.
-SPDX-License-Identifier: Apache-2.0
 """
 import pathlib
 import subprocess

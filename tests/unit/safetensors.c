@@ -461,8 +461,22 @@ test_empty (void)
 static void
 test_dtypes (void)
 {
+  double values[3];
+
   ok (strcmp (mm_dtype_name (MM_BF16), "BF16") == 0 && mm_dtype_bits (MM_BF16) == 16
       && mm_dtype_bits (MM_F6_E3M2) == 6 && mm_dtype_bits (MM_C64) == 64, "dtypes");
+  ok (mm_dtype_values (MM_I8, "\xff\x80\x7f", 3, values) && values[0] == -1 && values[1] == -128
+      && values[2] == 127, "signed bytes");
+  ok (mm_dtype_values (MM_U16, "x\xff\xff\0\1" + 1, 2, values) && values[0] == 65535 && values[1] == 256,
+      "unaligned halves");
+  ok (mm_dtype_values (MM_I64, (int64_t[]) { -5 }, 1, values) && values[0] == -5
+      && mm_dtype_values (MM_U64, (uint64_t[]) { UINT64_MAX }, 1, values) && values[0] == 0x1p64
+      && mm_dtype_values (MM_I32, (int32_t[]) { -6 }, 1, values) && values[0] == -6
+      && mm_dtype_values (MM_U32, (uint32_t[]) { UINT32_MAX }, 1, values) && values[0] == 4294967295.0
+      && mm_dtype_values (MM_I16, (int16_t[]) { -7 }, 1, values) && values[0] == -7
+      && mm_dtype_values (MM_BOOL, "\1", 1, values) && values[0] == 1, "integers");
+  ok (!mm_dtype_values (MM_F8_E4M3, "\1", 1, values) && !mm_dtype_values (MM_C64, "12345678", 1, values),
+      "no values of other types");
 }
 
 int

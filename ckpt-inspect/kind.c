@@ -1,0 +1,212 @@
+/* kind.c -- folders by the files they hold, files by their first bytes and metadata.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+#include <minimind/memory.h>
+#include <minimind/safetensors.h>
+
+#include "kind.h"
+
+const char *const kind_names[] = {
+  [KIND_CHECKPOINT] = "checkpoint",
+  [KIND_MODEL] = "model folder",
+  [KIND_RUN] = "run folder",
+  [KIND_DATASET] = "dataset folder",
+  [KIND_TOKENIZER_FOLDER] = "tokenizer folder",
+  [KIND_TOKENIZER] = "tokenizer",
+  [KIND_TOKENS] = "token file",
+  [KIND_ROWS] = "dataset part",
+  [KIND_SAFETENSORS] = "safetensors file"
+};
+
+bool
+kind_is_folder (enum kind kind)
+{
+  return kind <= KIND_TOKENIZER_FOLDER;
+}
+
+/* ---- names ---- */
+
+void
+names_free (char **names, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    free (names[i]);
+  free (names);
+}
+
+static int
+compare_names (const void *a, const void *b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+static bool
+fits (const char *name, const char *prefix, const char *suffix)
+{
+  size_t n = strlen (name), p = strlen (prefix), s = strlen (suffix);
+
+  return *name != '.' && n >= p + s && strncmp (name, prefix, p) == 0 && strcmp (name + n - s, suffix) == 0;
+}
+
+mm_status
+names_list (const char *path, const char *prefix, const char *suffix, bool folders, char ***names, size_t *count)
+{
+  DIR *d = opendir (path);
+  size_t capacity = 0;
+  mm_status st = MM_OK;
+
+  *names = NULL;
+  *count = 0;
+  if (!d)
+    return mm_fail_errno (path);
+  for (struct dirent *e; st == MM_OK && (e = readdir (d));)
+    {
+      struct stat s;
+
+      if (!fits (e->d_name, prefix, suffix) || fstatat (dirfd (d), e->d_name, &s, 0) < 0
+          || (folders ? !S_ISDIR (s.st_mode) : !S_ISREG (s.st_mode)))
+        continue;
+      st = mm_grow ("list of names", names, &capacity, *count + 1, sizeof **names);
+      if (st == MM_OK && !((*names)[*count] = strdup (e->d_name)))
+        st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+      if (st == MM_OK)
+        ++*count;
+    }
+  closedir (d);
+  if (st < 0)
+    {
+      names_free (*names, *count);
+      *names = NULL;
+      *count = 0;
+    }
+  else if (*count)
+    qsort (*names, *count, sizeof **names, compare_names);
+  return st;
+}
+
+/* ---- kinds ---- */
+
+/* True if folder PATH holds NAME.  */
+static bool
+holds (const char *path, const char *name)
+{
+  char *joined = mm_path_join (path, name);
+  bool there = joined && access (joined, F_OK) == 0;
+
+  free (joined);
+  return there;
+}
+
+static mm_status
+detect_folder (const char *path, enum kind *kind)
+{
+  static const struct
+  {
+    const char *file;
+    enum kind kind;
+  } marks[] = {
+    { "MANIFEST", KIND_CHECKPOINT }, { "trainer.json", KIND_CHECKPOINT }, { "dataset.json", KIND_DATASET },
+    { "config.json", KIND_MODEL }, { "tokenizer.json", KIND_TOKENIZER_FOLDER },
+  };
+  char **steps;
+  size_t n;
+  mm_status st;
+
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+    if (holds (path, marks[i].file))
+      {
+        *kind = marks[i].kind;
+        return MM_OK;
+      }
+  st = names_list (path, "step-", "", true, &steps, &n);
+  if (st < 0)
+    return st;
+  names_free (steps, n);
+  *kind = KIND_RUN;
+  if (n > 0)
+    return MM_OK;
+  return mm_fail (MM_EFORMAT, "%s: a folder of no known kind: want config.json, dataset.json, tokenizer.json or "
+                  "step folders", path);
+}
+
+/* The first SIZE bytes of PATH, zeros where it has fewer.  */
+static mm_status
+first_bytes (const char *path, unsigned char *data, size_t size)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC);
+  mm_status st = MM_OK;
+
+  memset (data, 0, size);
+  if (fd < 0)
+    return mm_fail_errno (path);
+  if (read (fd, data, size) < 0)
+    st = mm_fail_errno (path);
+  close (fd);
+  return st;
+}
+
+static mm_status
+detect_safetensors (const char *path, enum kind *kind)
+{
+  struct mm_safetensors *file;
+  const char *name;
+  mm_status st = mm_safetensors_open (path, &file);
+
+  if (st < 0)
+    return st;
+  name = mm_safetensors_meta (file, "kind");
+  *kind = name && strcmp (name, "minimind-tokens") == 0 ? KIND_TOKENS
+          : name && strcmp (name, "minimind-rows") == 0 ? KIND_ROWS : KIND_SAFETENSORS;
+  mm_safetensors_close (file);
+  return MM_OK;
+}
+
+static mm_status
+detect_file (const char *path, enum kind *kind)
+{
+  unsigned char start[64];
+  size_t blanks = 0;
+  mm_status st = first_bytes (path, start, sizeof start);
+
+  if (st < 0)
+    return st;
+  if (memcmp (start, "PK\3\4", 4) == 0)
+    return mm_fail (MM_EUNSUP, "%s: a zip archive, as PyTorch's .pth files are: want safetensors", path);
+  if (memcmp (start, "GGUF", 4) == 0)
+    return mm_fail (MM_EUNSUP, "%s: a GGUF file: want safetensors", path);
+  /* A safetensors header of 123 bytes begins with '{' as well, and then has zeros.  */
+  while (blanks < 4 && isspace (start[blanks]))
+    blanks++;
+  if (start[blanks] == '{' && !(start[7] == 0 && start[8] == '{'))
+    {
+      *kind = KIND_TOKENIZER;
+      return MM_OK;
+    }
+  return detect_safetensors (path, kind);
+}
+
+mm_status
+kind_detect (const char *path, enum kind *kind)
+{
+  struct stat s;
+
+  if (stat (path, &s) < 0)
+    return mm_fail_errno (path);
+  if (S_ISDIR (s.st_mode))
+    return detect_folder (path, kind);
+  if (!S_ISREG (s.st_mode))
+    return mm_fail (MM_EIO, "%s: is a pipe or device, want a file or folder", path);
+  return detect_file (path, kind);
+}
