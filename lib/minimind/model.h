@@ -68,13 +68,14 @@ mm_status mm_model_refresh (struct mm_model *m) MM_NODISCARD;
 
 /* ---- training and evaluation passes ---- */
 
-/* Memory for passes over at most ROWS sequences of SEQ_LEN: one arena.  */
+/* Memory for passes over at most ROWS sequences of SEQ_LEN: one arena.  MM_EINVAL for no tokens or too
+   many, and for TRAINING with a model not made for it.  */
 struct mm_pass;
 mm_status mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
                           struct mm_pass **p) MM_NODISCARD;
 void mm_pass_free (struct mm_pass *p);          /* accepts NULL */
 
-/* Bytes that mm_pass_create would take: for --dry-run.  */
+/* Bytes of device memory that mm_pass_create would take: for --dry-run.  */
 size_t mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training);
 
 struct mm_loss
@@ -84,12 +85,16 @@ struct mm_loss
   int overflow;                 /* not 0: some loss or gradient was non-finite or out of range */
 };
 
-/* Forward only: *LOSS is added to.  LOSSES [rows*seq_len] (unless NULL) gets each token's loss.  */
+/* The passes take micro-batches up to the size of P, an empty one too.  MM_ESHAPE beyond it, MM_EINVAL for a
+   token or target beyond the vocabulary; after a failure *LOSS and GRAD are unspecified.
+
+   Forward only: *LOSS is added to.  LOSSES [rows*seq_len] (unless NULL) gets each token's loss.  */
 mm_status mm_model_evaluate (struct mm_pass *p, const struct mm_batch *b, struct mm_loss *loss,
                              float *losses) MM_NODISCARD;
 
 /* Forward and backward: adds to *LOSS, and the fixed-point gradient to GRAD [mm_model_size], device
-   memory.  SECONDS[2] (unless NULL) grows by the forward's and the backward's time.  */
+   memory.  SECONDS[2] (unless NULL) grows by the forward's and the backward's time; the head, whose loss and
+   gradient are one operation, counts as backward.  MM_EINVAL when P is not for training.  */
 mm_status mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad,
                              struct mm_loss *loss, double *seconds) MM_NODISCARD;
 
@@ -98,7 +103,7 @@ mm_status mm_model_logits (struct mm_pass *p, const struct mm_batch *b, float *l
 
 /* ---- generation ---- */
 
-/* A sequence under way with its keys and values.  */
+/* A sequence under way with its keys and values, room for MAX_TOKENS (MM_EINVAL unless 1 to 2^31 - 1).  */
 struct mm_session;
 mm_status mm_session_open (struct mm_model *m, size_t max_tokens, struct mm_session **s) MM_NODISCARD;
 void mm_session_close (struct mm_session *s);   /* accepts NULL */
@@ -107,7 +112,8 @@ size_t mm_session_length (const struct mm_session *s);  /* tokens so far */
 void mm_session_truncate (struct mm_session *s, size_t length); /* forget what came after */
 
 /* Append COUNT tokens; LOGITS [vocab] on the host gets those after the last one.  The bits do not depend on
-   how the tokens are cut into calls, and are those of mm_model_logits.  MM_EUSAGE beyond max_tokens.  */
+   how the tokens are cut into calls, and are those of mm_model_logits.  MM_EUSAGE beyond max_tokens,
+   MM_EINVAL for a COUNT of 0 or an id beyond the vocabulary; the sequence is then as before.  */
 mm_status mm_session_feed (struct mm_session *s, const int32_t *ids, size_t count, float *logits) MM_NODISCARD;
 
 /* How the next token is chosen.  */
