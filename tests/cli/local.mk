@@ -6,3 +6,7 @@ cli_tests += tests/cli/compilers.sh
 cli_tests += tests/cli/aarch64.sh
 cli_tests += tests/cli/ckpt-inspect.sh
 check_PROGRAMS += tests/cli/samples
+cli_tests += tests/cli/pack.sh
+EXTRA_DIST += tests/cli/said.sh
+check_PROGRAMS += tests/make-input
+tests_make_input_SOURCES = tests/make-input.c

@@ -1,0 +1,112 @@
+# pack.sh -- real runs of minimind-pack: the same bytes each time, honest reports, refusals.
+# SPDX-License-Identifier: Apache-2.0
+. "$srcdir/tests/tap.sh"
+make_input=$builddir/tests/make-input
+mkdir work && cd work || exit 99
+
+# 150 documents of some 7,000 tokens, and a few of them.
+awk 'BEGIN { for (i = 1; i <= 150; i++) { s = "document " i ":"
+       for (k = 0; k < i % 17; k++) s = s " word" k; print s } }' >many.txt
+sed 12q many.txt >few.txt
+"$make_input" tokens many <many.txt && "$make_input" tokens few <few.txt \
+  && "$make_input" tokens other 300 <few.txt || exit 99
+
+. "$srcdir/tests/cli/said.sh"
+same_folder () { (cd "$1" && sha256sum -- *) >a && (cd "$2" && sha256sum -- *) >b && cmp a b; }
+counts () { tr -d ' \n' <"$1/dataset.json" | grep -e "$2"; }
+
+# ---- what it makes ----
+
+ok "a dataset of many documents" run minimind-pack --seq-len=64 many -o d
+ok "its report" says '^train .* rows of 64: '
+ok "and what is held out" says 'whole documents, by a hash of seed 42'
+ok "the same again" run minimind-pack --seq-len=64 many -o d2
+ok "has the same bytes" same_folder d d2
+ok "the tokenizer goes along" test -s d/tokenizer.json -a -s d/tokenizer_config.json
+cp many renamed
+ok "a renamed input" run minimind-pack -q --seq-len=64 renamed -o d3
+ok "gives the same bytes" same_folder d d3
+ok "quietly" test ! -s "$tap_dir/stderr"
+
+ok "another seed" run minimind-pack --seq-len=64 --seed=1 many -o seed1
+ok "holds out other documents" sh -c '! cmp -s d/dataset.json seed1/dataset.json'
+for strategy in concat fit pad; do
+  ok "--strategy=$strategy" minimind-pack --seq-len=40 --strategy=$strategy many few -o $strategy
+  ok "--strategy=$strategy is told" counts $strategy "\"strategy\":\"$strategy\""
+done
+ok "padding is told" says 'is padding'
+ok "documents cut are told" says 'longer than a row were cut'
+ok "concat has no mask" sh -c '! grep -q loss_mask concat/train-00000-of-00001.safetensors'
+ok "pad has one" grep -q loss_mask pad/train-00000-of-00001.safetensors
+
+ok "parts of 30 rows" run minimind-pack --seq-len=64 --shard-rows=30 many -o parts
+ok "are named by their number" sh -c 'n=$(ls parts | grep -c ^train-) \
+   && test $n -gt 1 && test -f "$(printf "parts/train-%05d-of-%05d.safetensors" $((n - 1)) $n)"'
+ok "nothing held out" run minimind-pack --seq-len=64 --validation=0 many -o all
+ok "leaves no validation part" sh -c '! ls all | grep validation'
+ok "few documents" run minimind-pack --seq-len=16 few -o few.d
+ok "hold out the tail and say so" says 'fewer than 100 documents'
+ok "of one row at least" counts few.d '"validation":{"rows":1,'
+ok "few rows come with a batch that fits" says 'train with --global-batch='
+ok "--json prints the report" run minimind-pack -q --json --seq-len=16 --force few -o few.d
+ok "as an object" grep '^{"strategy":"concat",.*"dropped_tail":[0-9]' "$tap_dir/stdout"
+
+# ---- too little, or there already ----
+
+refused "too little text" 64 'at most --seq-len=[0-9]' minimind-pack few -o x
+fits=$(sed -n 's/.*at most --seq-len=\([0-9]*\).*/\1/p' "$tap_dir/stderr")
+ok "the length it names fits" run minimind-pack --seq-len="$fits" few -o fits
+refused "one more does not" 64 'at most --seq-len=' minimind-pack --seq-len=$((fits + 1)) few -o x
+refused "too many parts" 64 'take --shard-rows=[0-9]' \
+        minimind-pack --seq-len=8 --shard-rows=1 many -o x
+
+cp -r d kept
+refused "an existing dataset" 64 'd.*exists' minimind-pack --seq-len=32 many -o d
+ok "stays as it was" same_folder d kept
+ok "but for --force" run minimind-pack --seq-len=32 --force many -o d
+ok "which replaces it" sh -c '! cmp -s d/dataset.json kept/dataset.json'
+mkdir mine && echo precious >mine/letter
+refused "a folder that is no dataset" 64 mine minimind-pack --seq-len=32 --force many -o mine
+ok "is not replaced" grep -q precious mine/letter
+
+# ---- bad input ----
+
+refused "a missing file" 66 'nowhere' minimind-pack --seq-len=32 nowhere -o x
+refused "a directory" 74 'kept' minimind-pack --seq-len=32 kept -o x
+refused "a text" 65 'many.txt' minimind-pack --seq-len=32 many.txt -o x
+refused "a dataset's part" 65 'kind is minimind-rows' \
+        minimind-pack --seq-len=32 kept/train-00000-of-00001.safetensors -o x
+head -c 6000 many >cut
+refused "a truncated file" 65 'cut: ' minimind-pack --seq-len=32 cut -o x
+{ printf '\377\377\377\377\377\377\377\377'; tail -c +9 many; } >header
+refused "a damaged header" 65 'header: ' minimind-pack --seq-len=32 header -o x
+refused "two tokenizers" 65 'other: tokenizer .* but few has ' \
+        minimind-pack --seq-len=16 few other -o x
+
+# Token 9 becomes 65535.  The data begin at byte 4096 with 13 offsets.
+cp few bad && printf '\377\377' | dd of=bad bs=1 seek=$((4096 + 8 * 13 + 2 * 9)) conv=notrunc 2>/dev/null
+refused "an id beyond the vocabulary" 65 'bad: token 9 is 65535, the vocabulary has 259 ids' \
+        minimind-pack --seq-len=16 bad -o x
+# The second document's offset becomes negative.
+cp few bad && printf '\377' | dd of=bad bs=1 seek=$((4096 + 8 + 7)) conv=notrunc 2>/dev/null
+refused "a damaged offset" 65 'bad: document 0 goes from' minimind-pack --seq-len=16 bad -o x
+
+# ---- output that cannot be ----
+
+refused "a folder inside a file" 74 'many' minimind-pack --seq-len=32 many -o many/x
+refused "a full disk" 74 'File too large' \
+        sh -c 'trap "" XFSZ; ulimit -f 16; minimind-pack --seq-len=32 many -o x'
+if test -w /dev/full; then
+  ok "a full standard output" status_is 74 \
+     sh -c 'minimind-pack -q --json --seq-len=32 many -o report >/dev/full'
+fi
+
+# ---- the command line ----
+
+ok "no input" status_is 64 minimind-pack -o x
+ok "no output" status_is 64 minimind-pack many
+for bad in seq-len=0 seq-len=x seq-len=1048577 seq-len= strategy=best validation=0.51 \
+           validation=-1 validation=nan shard-rows=0 seed=-1; do
+  ok "--$bad is refused" status_is 64 minimind-pack --$bad many -o x
+done
+tap_done
