@@ -31,7 +31,7 @@ ok "quietly" test ! -s "$tap_dir/stderr"
 ok "another seed" run minimind-pack --seq-len=64 --seed=1 many -o seed1
 ok "holds out other documents" sh -c '! cmp -s d/dataset.json seed1/dataset.json'
 for strategy in concat fit pad; do
-  ok "--strategy=$strategy" minimind-pack --seq-len=40 --strategy=$strategy many few -o $strategy
+  ok "--strategy=$strategy" run minimind-pack --seq-len=40 --strategy=$strategy many few -o $strategy
   ok "--strategy=$strategy is told" counts $strategy "\"strategy\":\"$strategy\""
 done
 ok "padding is told" says 'is padding'
