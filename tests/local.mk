@@ -24,9 +24,13 @@ include tests/interop/local.mk
 check_PROGRAMS += tests/digest
 tests_digest_SOURCES = tests/digest.c
 
+# Data for the tests of tools.
+check_PROGRAMS += tests/make-dataset
+tests_make_dataset_SOURCES = tests/make-dataset.c
+
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) $(cli_tests)
-EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h tests/digest.sh tests/nano.digest
+EXTRA_DIST += $(cli_tests) tests/tap.sh tests/tap.h tests/digest.sh tests/nano.digest tests/runs.sh
 
 # What HACKING asks for and a script can check; also one of the tests.
 syntax-check:

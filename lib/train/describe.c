@@ -122,7 +122,7 @@ print_time (const struct mm_trainer *t)
   return MM_OK;
 }
 
-/* Step folders that stand at the end, and their size.  */
+/* Step folders and their size: a new one is complete before an old one goes.  */
 static void
 print_files (const struct mm_trainer *t)
 {
@@ -133,8 +133,8 @@ print_files (const struct mm_trainer *t)
   const char *out = c->output ? c->output : "OUT";
   char one[32], all[32];
 
-  printf ("files     %s/step-%08" PRIu64 " and earlier ones: %" PRIu64 " saved, %" PRIu64 " kept, %s each;"
-          " %s while the last is written\n", out, total, saves, kept, mm_format_bytes (bytes, one),
+  printf ("files     %s/step-%08" PRIu64 " at the end; %" PRIu64 " checkpoints, %" PRIu64 " kept, %s each:"
+          " %s at most\n", out, total, saves, kept, mm_format_bytes (bytes, one),
           mm_format_bytes ((kept + (saves > kept)) * bytes, all));
   printf ("          each with config.json, generation_config.json, model.safetensors, tokenizer.json,\n"
           "          tokenizer_config.json, optimizer.safetensors, trainer.json, MANIFEST\n");

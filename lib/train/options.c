@@ -66,8 +66,6 @@ static const struct argp_option options[] = {
   { "sample-every", OPT_SAMPLE_EVERY, "N", 0, "show a sample of text each N steps [0: never]", 14 },
   { "sample-prompt", OPT_SAMPLE_PROMPT, "TEXT", 0, "how the sample begins", 14 },
   { "metrics-file", OPT_METRICS_FILE, "FILE", 0, "write the metrics to FILE, too", 14 },
-
-  { NULL, 0, NULL, 0, "Machine:", 15 },
   { 0 }
 };
 
@@ -251,7 +249,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_compute_argp, 0, NULL, 15 },
+  { &mm_compute_argp, 0, "Machine:", 15 },
   { 0 }
 };
 

@@ -61,12 +61,13 @@ write_metrics (struct mm_report *r, const struct mm_step_facts *f)
   double seconds = step_seconds (r->seconds);
   double speed = seconds > 0 ? (double) r->tokens / seconds : NAN;
 
-  r->loss = r->targets ? r->loss_sum / (double) r->targets : NAN;
+  double loss = r->targets ? r->loss_sum / (double) r->targets : NAN;
+
   if (r->log)
     mm_runlog_metrics (r->log, f->step,
                        json_pack ("{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
                                   "step", (json_int_t) f->step,
-                                  "loss", number (r->loss),
+                                  "loss", number (loss),
                                   "learning_rate", number (f->rate),
                                   "grad_norm", number (f->norm),
                                   "target_tokens", (json_int_t) r->targets,
@@ -88,8 +89,7 @@ show_progress (const struct mm_report *r, const struct mm_step_facts *f)
   if (!mm_progress_due ())
     return;
   mm_progress ("step %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  norm %.3g  %.0f tokens/s"
-               "  %.0f%% of peak  %s left", f->step, r->total,
-               f->targets ? f->loss_sum / (double) f->targets : NAN, f->rate, f->norm, speed,
+               "  %.0f%% of peak  %s left", f->step, r->total, r->loss, f->rate, f->norm, speed,
                100 * speed * r->token_flops / r->peak, mm_format_seconds (left, eta));
 }
 
@@ -108,6 +108,7 @@ watch_data (struct mm_report *r)
 void
 mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
 {
+  r->loss = f->loss_sum / (double) f->targets;
   if (!f->skipped)
     {
       r->loss_sum += f->loss_sum;
@@ -173,8 +174,9 @@ mm_report_end (struct mm_report *r, uint64_t step)
   char text[32];
 
   mm_progress_end ();
-  mm_info ("step %" PRIu64 "/%" PRIu64 "  %s: %.0f%% forward and backward, %.0f%% update, %.0f%% waiting for"
-           " data, %.0f%% saving, %.0f%% evaluating", step, r->total, mm_format_seconds (elapsed, text),
+  mm_info ("step %" PRIu64 "/%" PRIu64 "  loss %.4f  %s: %.0f%% forward and backward, %.0f%% update,"
+           " %.0f%% waiting for data, %.0f%% saving, %.0f%% evaluating", step, r->total, r->loss,
+           mm_format_seconds (elapsed, text),
            100 * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]) / elapsed, 100 * r->all[MM_UPDATE] / elapsed,
            100 * r->all[MM_DATA] / elapsed, 100 * r->all[MM_SAVE] / elapsed,
            100 * r->all[MM_EVAL] / elapsed);

@@ -50,7 +50,7 @@ struct mm_report
   double all[MM_PHASES];        /* seconds since the start */
   uint64_t saves;
   bool warned_data, warned_save;
-  double loss;                  /* nats a target, of the last line */
+  double loss;                  /* nats a target, of the last step */
 };
 
 void mm_report_begin (struct mm_report *r);

@@ -224,6 +224,11 @@ run_steps (struct mm_trainer *t)
   mm_status st = MM_OK;
   bool stop = false;
 
+  if (t->state.step >= total)
+    {
+      mm_info ("%s: all %" PRIu64 " steps are done", c->output, total);
+      return MM_OK;
+    }
   while (st == MM_OK && t->state.step < total && !stop)
     {
       st = step (t, &stop);

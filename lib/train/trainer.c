@@ -102,9 +102,8 @@ begin_report (struct mm_trainer *t)
     .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
     .log_every = c->log_every, .save_every = c->save_every
   };
-  mm_info ("%.1f M parameters; %s; %" PRIu64 " steps of %" PRIu64 " tokens",
-           1e-6 * (double) mm_model_size (t->model), mm_plan_equation (&t->plan, text),
-           t->plan.schedule.total, t->plan.step_tokens);
+  mm_info ("%zu parameters; %s; %" PRIu64 " steps of %" PRIu64 " tokens", mm_model_size (t->model),
+           mm_plan_equation (&t->plan, text), t->plan.schedule.total, t->plan.step_tokens);
   mm_info ("%s backend, %s kernels, %d threads: FMA peak %.0f GFLOP/s", mm_backend_name (t->backend),
            mm_backend_kernels (t->backend), mm_backend_threads (t->backend), 1e-9 * t->report.peak);
   if (t->log)

@@ -10,3 +10,5 @@ cli_tests += tests/cli/pack.sh
 EXTRA_DIST += tests/cli/said.sh
 check_PROGRAMS += tests/make-input
 tests_make_input_SOURCES = tests/make-input.c
+cli_tests += tests/cli/pretrain.sh
+cli_tests += tests/cli/resume.sh
