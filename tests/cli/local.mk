@@ -13,3 +13,4 @@ tests_make_input_SOURCES = tests/make-input.c
 cli_tests += tests/cli/pretrain.sh
 cli_tests += tests/cli/resume.sh
 cli_tests += tests/cli/eval.sh
+cli_tests += tests/cli/generate.sh
