@@ -16,6 +16,7 @@ unit_tests += tests/unit/batch
 unit_tests += tests/unit/order
 unit_tests += tests/unit/sampling
 unit_tests += tests/unit/gemm
+unit_tests += tests/unit/backend
 unit_tests += tests/unit/ops_rows
 tests_unit_ops_rows_SOURCES = tests/unit/ops_rows.c tests/unit/ops.h
 unit_tests += tests/unit/ops_attention
