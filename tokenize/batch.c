@@ -105,19 +105,25 @@ segment_end (const struct batch *b, const char *text, size_t size)
   return size;
 }
 
+/* Forget what was encoded, once it has been.  */
+static void
+forget (struct batch *b)
+{
+  if (!b->ran)
+    return;
+  b->ran = false;
+  b->size = b->n_segments = 0;
+  for (int i = 0; i < b->n_threads; i++)
+    b->workers[i].ids.count = 0;
+}
+
 mm_status
 batch_add (struct batch *b, const char *text, size_t size, bool first, bool last, bool *full)
 {
   size_t done = 0;
   mm_status st;
 
-  if (b->ran)
-    {
-      b->ran = false;
-      b->size = b->n_segments = 0;
-      for (int i = 0; i < b->n_threads; i++)
-        b->workers[i].ids.count = 0;
-    }
+  forget (b);
   st = mm_grow ("batch", &b->text, &b->capacity, b->size + size, 1);
   if (st < 0)
     return st;
@@ -165,6 +171,7 @@ encode_segments (void *arg, int thread, int n_threads)
 mm_status
 batch_run (struct batch *b)
 {
+  forget (b);
   atomic_store (&b->next_segment, 0);
   b->ran = true;
   if (b->n_segments > 0)

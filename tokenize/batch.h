@@ -23,11 +23,11 @@ void batch_close (struct batch *b);     /* accepts NULL */
 mm_status batch_add (struct batch *b, const char *text, size_t size, bool first, bool last,
                      bool *full) MM_NODISCARD;
 
-/* Encode all that was collected.  */
+/* Encode all that was collected since the last run.  */
 mm_status batch_run (struct batch *b) MM_NODISCARD;
 
-/* The ids of what was collected, in order: from *I = 0 on until it returns false.  Collecting again
-   forgets them.  */
+/* The ids of what was collected, in order: from *I = 0 on until it returns false.  Collecting or
+   running again forgets them.  */
 struct batch_ids
 {
   const uint32_t *ids;

@@ -56,3 +56,4 @@ unit_tests += tests/unit/telemetry
 unit_tests += tests/unit/bpe_trainer
 unit_tests += tests/unit/stream
 tests_unit_stream_SOURCES = tests/unit/stream.c generate/stream.c
+unit_tests += tests/unit/documents
