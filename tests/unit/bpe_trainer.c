@@ -1,6 +1,5 @@
-/* bpe_trainer.c -- the trainer's documented errors, and the files it writes.  That vocabularies are HF's is tested
-   in tests/interop/trainer.c.
-   SPDX-License-Identifier: Apache-2.0  */
+/* The trainer's documented errors, and the files it writes.  That vocabularies are HF's is tested
+   in tests/interop/trainer.c.  */
 
 #include <config.h>
 
