@@ -1,7 +1,7 @@
 /* gemm.c -- the products of a training step of minimind2-small beside OpenBLAS and BLIS.
    SPDX-License-Identifier: Apache-2.0
 
-     bench/gemm [THREADS]...            default: 1, then all processors
+     bench/gemm [THREADS [fwd|dX|dW]]   default: all products with 1 thread, then on all processors
 
    The peers are loaded at run time and left out with a word where they are not installed
    (Debian: libopenblas0-pthread, libblis4-pthread).  They are told to use their kernels for the same
@@ -287,7 +287,7 @@ finish (struct operands *o)
 }
 
 static void
-measure (int threads)
+measure (int threads, const char *only)
 {
   static const char *const names[N_PRODUCTS] = { "fwd", "dX", "dW" };
   struct operands o;
@@ -305,6 +305,8 @@ measure (int threads)
         const struct layer *l = &layers[i];
         struct times t = { 0 };
 
+        if (only && strcmp (only, names[p]) != 0)
+          continue;
         time_product (&o, i, p, threads, &t);
         if (p == FORWARD)
           print_row (names[p], l->name, M, l->n, l->k, &t, peak);
@@ -335,13 +337,13 @@ main (int argc, char **argv)
   printf ("%s, %d processors, our kernels %s\n", processor, all, mm_backend_kernels (be));
   load_peers (mm_backend_kernels (be));
   mm_backend_close (be);
-  if (argc == 1)
+  if (argc > 1)
+    measure (atoi (argv[1]), argv[2]);
+  else
     {
-      measure (1);
+      measure (1, NULL);
       if (all > 1)
-        measure (all);
+        measure (all, NULL);
     }
-  for (int i = 1; i < argc; i++)
-    measure (atoi (argv[i]));
   return 0;
 }

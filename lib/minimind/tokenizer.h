@@ -70,6 +70,10 @@ bool mm_tokenizer_is_special (const struct mm_tokenizer *t, uint32_t id);
 /* Id of the added or ordinary token whose text is exactly TEXT, or MM_NO_TOKEN.  */
 int32_t mm_tokenizer_find (const struct mm_tokenizer *t, const char *text);
 
+/* The first special token whose text stands in TEXT, or MM_NO_TOKEN: to tell a user of it, as
+   mm_encode takes it for text without MM_PARSE_SPECIAL.  */
+int32_t mm_tokenizer_special_in (const struct mm_tokenizer *t, const char *text, size_t size);
+
 /* ---- encoding ---- */
 
 struct mm_ids

@@ -21,7 +21,7 @@ static void
 layer_layout (struct mm_layer_memory *lm, const struct mm_model_config *c, size_t n, bool training,
               struct mm_arena *a)
 {
-  *lm = (struct mm_layer_memory) { NULL };
+  *lm = (struct mm_layer_memory) { 0 };
   lm->in = take (a, n, c->hidden_size);
   lm->mid = training ? take (a, n, c->hidden_size) : lm->in;
   lm->qkv = take (a, n, mm_width_qkv (c));

@@ -245,6 +245,19 @@ mm_tokenizer_find (const struct mm_tokenizer *t, const char *text)
   return MM_NO_TOKEN;
 }
 
+int32_t
+mm_tokenizer_special_in (const struct mm_tokenizer *t, const char *text, size_t size)
+{
+  const struct mm_added_set *sets[] = { &t->verbatim, &t->normalized };
+  struct mm_added_match match;
+
+  for (size_t i = 0; i < 2; i++)
+    for (size_t at = 0; mm_added_next (sets[i], text, size, true, &at, 0, &match);)
+      if (t->special[match.id])
+        return (int32_t) match.id;
+  return MM_NO_TOKEN;
+}
+
 /* ---- decoding ---- */
 
 mm_status

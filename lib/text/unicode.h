@@ -7,6 +7,7 @@
 #ifndef TEXT_UNICODE_H
 #define TEXT_UNICODE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum
@@ -54,5 +55,9 @@ mm_utf8_get (const char *text, unsigned *length)
       return (p[0] & 0x07u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
     }
 }
+
+/* Where TEXT, SIZE > 0 bytes, does not start with a character: how many bytes one U+FFFD stands
+   for (the maximal subpart of an ill-formed sequence).  */
+size_t mm_utf8_bad_length (const char *text, size_t size);
 
 #endif /* TEXT_UNICODE_H */

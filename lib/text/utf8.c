@@ -7,20 +7,20 @@
 
 #include <minimind/tokenizer.h>
 
-/* Bytes of the well-formed sequence at P with N > 0 bytes left, by the table of the Unicode
-   standard (3.9, D92: no overlong forms, no surrogates, nothing past U+10FFFF).  0 if there is
-   none, -1 if the end cuts off what could be one.  */
-static int
-sequence (const unsigned char *p, size_t n)
+#include "unicode.h"
+
+/* Bytes at P, with N > 0 left, that are the start of a well-formed sequence, by the table of the
+   Unicode standard (3.9, D92: no overlong forms, no surrogates, nothing past U+10FFFF); *NEED is
+   the length of the whole sequence.  0 if no sequence starts with this byte.  */
+static size_t
+match (const unsigned char *p, size_t n, size_t *need)
 {
   unsigned char lead = p[0], low = 0x80, high = 0xbf;
-  size_t need;
+  size_t i;
 
-  if (lead < 0x80)
-    return 1;
-  if (lead < 0xc2 || lead > 0xf4)
+  *need = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4)
     return 0;
-  need = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if (lead == 0xe0)
     low = 0xa0;
   else if (lead == 0xed)
@@ -29,25 +29,30 @@ sequence (const unsigned char *p, size_t n)
     low = 0x90;
   else if (lead == 0xf4)
     high = 0x8f;
-  for (size_t i = 1; i < need; i++)
+  for (i = 1; i < *need && i < n && p[i] >= low && p[i] <= high; i++)
     {
-      if (i == n)
-        return -1;
-      if (p[i] < low || p[i] > high)
-        return 0;
       low = 0x80;
       high = 0xbf;
     }
-  return (int) need;
+  return i;
+}
+
+size_t
+mm_utf8_bad_length (const char *text, size_t size)
+{
+  size_t need, n = match ((const unsigned char *) text, size, &need);
+
+  return n > 0 ? n : 1;
 }
 
 size_t
 mm_utf8_check (const char *text, size_t size, bool *truncated)
 {
   const unsigned char *p = (const unsigned char *) text;
-  size_t i = 0;
-  int step = 1;
+  size_t i = 0, need, n;
 
+  if (truncated)
+    *truncated = false;
   while (i < size)
     {
       uint64_t a, b;
@@ -63,14 +68,16 @@ mm_utf8_check (const char *text, size_t size, bool *truncated)
         i += 3;
       if (i < size)
         {
-          step = sequence (p + i, size - i);
-          if (step <= 0)
-            break;
-          i += (size_t) step;
+          n = match (p + i, size - i, &need);
+          if (n < need)
+            {
+              if (truncated)
+                *truncated = n > 0 && n == size - i;
+              break;
+            }
+          i += n;
         }
     }
-  if (truncated)
-    *truncated = step < 0;
   return i;
 }
 
@@ -78,9 +85,10 @@ size_t
 mm_utf8_incomplete_tail (const char *text, size_t size)
 {
   const unsigned char *p = (const unsigned char *) text;
+  size_t need;
 
   for (size_t back = 1; back <= 3 && back <= size; back++)
     if ((p[size - back] & 0xc0) != 0x80)
-      return sequence (p + size - back, back) < 0 ? back : 0;
+      return match (p + size - back, back, &need) == back && back < need ? back : 0;
   return 0;
 }

@@ -14,3 +14,5 @@ cli_tests += tests/cli/pretrain.sh
 cli_tests += tests/cli/resume.sh
 cli_tests += tests/cli/eval.sh
 cli_tests += tests/cli/generate.sh
+cli_tests += tests/cli/train-tokenizer.sh
+cli_tests += tests/cli/tokenize.sh

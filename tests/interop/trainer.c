@@ -1,5 +1,6 @@
-/* Trained vocabularies against those of HF's BpeTrainer (make-trainer-goldens.py), for any number
-   of threads and however documents are cut; and the files that come out.  */
+/* trainer.c -- trained vocabularies against those of HF's BpeTrainer (make-trainer-goldens.py), for any number
+   of threads and however documents are cut; and the files that come out.
+   SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 

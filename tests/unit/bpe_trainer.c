@@ -1,5 +1,6 @@
-/* The trainer's documented errors, and the files it writes.  That vocabularies are HF's is tested
-   in tests/interop/trainer.c.  */
+/* bpe_trainer.c -- the trainer's documented errors, and the files it writes.  That vocabularies are HF's is tested
+   in tests/interop/trainer.c.
+   SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 

@@ -199,7 +199,7 @@ choose_scratch (struct job *job)
     job->part = MM_GEMM_K * kernels->mr / (g->m ? g->m : 1);
   job->sums = g->k > job->part && !in_y ? block : 0;
   job->total = g->k > MM_CHAIN_CUT ? block : 0;
-  job->pack = (kernels->mr + kernels->nr) * MM_GEMM_K;
+  job->pack = (kernels->mr + (g->b.padded ? 0 : kernels->nc)) * MM_GEMM_K;
 }
 
 mm_status

@@ -6,20 +6,41 @@
 
 #include "simd.h"
 
-enum { NV = MM_NR / 16 };
+enum
+{
+  NV = MM_NR / 16,
+  B_AHEAD = 8                   /* rows of B that are fetched before they are read */
+};
+
+/* What the next tile reads first, fetched while this one is computed: memory is far behind a tile's pace,
+   and the processor's own prefetching follows neither columns of A nor rows of tiles.  */
+struct ahead
+{
+  const float *a;               /* one element for each step of k, ... */
+  size_t a_step;                /* ... this far apart */
+  const float *y;               /* the rows of its sums; NULL: none */
+  size_t y_ld;
+};
 
 /* The tile for MR known at compile time; see gemm_tile in kernels.h.  */
 MM_INLINE void
 tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
-           size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld)
+           size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld,
+           const struct ahead *ahead)
 {
   v16 s[MM_MR][NV];
+  const float *next = ahead->a;
+  size_t next_step = ahead->a_step;
 
 #pragma GCC unroll 16
   for (size_t i = 0; i < mr; i++)
 #pragma GCC unroll 2
     for (size_t v = 0; v < NV; v++)
       s[i][v] = start ? v16_load (start + i * start_ld + 16 * v) : v16_zero ();
+  if (ahead->y)
+    for (size_t i = 0; i < mr; i++)
+      for (size_t v = 0; v < NV; v++)
+        __builtin_prefetch (ahead->y + i * ahead->y_ld + 16 * v, 1);
 
   for (; k > 0; k--)
     {
@@ -27,7 +48,12 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
 
 #pragma GCC unroll 2
       for (size_t v = 0; v < NV; v++)
-        row[v] = v16_load (b + 16 * v);
+        {
+          row[v] = v16_load (b + 16 * v);
+          __builtin_prefetch (b + B_AHEAD * b_step + 16 * v);
+        }
+      __builtin_prefetch (next, 0, 2);
+      next += next_step;
 #pragma GCC unroll 16
       for (size_t i = 0; i < mr; i++)
         {
@@ -51,21 +77,21 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
 /* A tile of all NR columns.  The two strides of A that full tiles have are told to the compiler.  */
 static void
 tile (size_t rows, size_t k, const float *a, size_t a_row, size_t a_step, const float *b, size_t b_step,
-      const float *start, size_t start_ld, float *y, size_t y_ld)
+      const float *start, size_t start_ld, float *y, size_t y_ld, const struct ahead *ahead)
 {
 #define ROWS(mr) \
   case mr: \
-    tile_rows (mr, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld); \
+    tile_rows (mr, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead); \
     break
   switch (rows)
     {
     case MM_MR:
       if (a_step == 1)
-        tile_rows (MM_MR, k, a, a_row, 1, b, b_step, start, start_ld, y, y_ld);
+        tile_rows (MM_MR, k, a, a_row, 1, b, b_step, start, start_ld, y, y_ld, ahead);
       else if (a_row == 1 && a_step == MM_MR)
-        tile_rows (MM_MR, k, a, 1, MM_MR, b, b_step, start, start_ld, y, y_ld);
+        tile_rows (MM_MR, k, a, 1, MM_MR, b, b_step, start, start_ld, y, y_ld, ahead);
       else
-        tile_rows (MM_MR, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
+        tile_rows (MM_MR, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead);
       break;
     ROWS (1); ROWS (2); ROWS (3); ROWS (4); ROWS (5);
 #ifdef MM_ISA_AVX512
@@ -88,17 +114,24 @@ copy_part (size_t rows, size_t cols, const float *from, size_t from_ld, float *t
       }
 }
 
-/* The same for fewer columns, through a tile beside: B has NR of them, START and Y do not.  */
+/* The same for COLS columns.  Fewer than NR go through a tile beside: B has all of them, START and Y do
+   not.  */
 static void
-narrow_tile (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, size_t a_step,
-             const float *b, size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld)
+any_tile (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
+          size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld,
+          const struct ahead *ahead)
 {
-  float sums[MM_MR * MM_NR] = { 0 };
+  if (cols == MM_NR)
+    tile (rows, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead);
+  else
+    {
+      float sums[MM_MR * MM_NR] = { 0 };
 
-  if (start)
-    copy_part (rows, cols, start, start_ld, sums, MM_NR);
-  tile (rows, k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR);
-  copy_part (rows, cols, sums, MM_NR, y, y_ld);
+      if (start)
+        copy_part (rows, cols, start, start_ld, sums, MM_NR);
+      tile (rows, k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR, ahead);
+      copy_part (rows, cols, sums, MM_NR, y, y_ld);
+    }
 }
 
 void
@@ -106,10 +139,9 @@ mm_kernel (gemm_tile) (size_t rows, size_t cols, size_t k, const float *a, size_
                        const float *b, size_t b_step, const float *start, size_t start_ld, float *y,
                        size_t y_ld)
 {
-  if (cols == MM_NR)
-    tile (rows, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
-  else
-    narrow_tile (rows, cols, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld);
+  const struct ahead ahead = { .a = a };
+
+  any_tile (rows, cols, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, &ahead);
 }
 
 /* Bring the sums S of the tile at (I0, J0) of G to where they go.  */
@@ -195,47 +227,80 @@ mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, siz
       pack_rows (b + j, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
 }
 
+/* The panel of rows of A that a row of tiles reads.  */
+struct rows
+{
+  const float *a;
+  size_t n, row, step;
+};
+
+/* The panel from row I on; columns are brought to PACK.  */
+static struct rows
+panel_of_rows (const struct mm_gemm *g, size_t i, float *pack)
+{
+  struct rows r = { g->a + i * g->a_row, g->m - i < MM_MR ? g->m - i : MM_MR, g->a_row, g->a_step };
+
+  if (r.step != 1)
+    {
+      copy_columns (r.a, r.step, r.n, g->k, pack);
+      r.a = pack;
+      r.row = 1;
+      r.step = MM_MR;
+    }
+  return r;
+}
+
+/* What to fetch during tile (I, J).  Of the next panel of A each tile fetches one row; where it is
+   columns that are read, the first tile gets the line of each, the second the one it may run into.  */
+static struct ahead
+look_ahead (const struct mm_gemm *g, size_t i, size_t j)
+{
+  size_t tile_of_row = j / MM_NR;
+  struct ahead ahead = { .a = g->a + i * g->a_row };
+
+  if (i + MM_MR < g->m && tile_of_row < (g->a_step == 1 ? MM_MR : 2))
+    {
+      size_t row = g->a_step == 1 ? tile_of_row : tile_of_row * (MM_MR - 1);
+
+      ahead.a += (MM_MR + (row < g->m - i - MM_MR ? row : 0)) * g->a_row;
+      ahead.a_step = g->a_step;
+    }
+  if (!g->fixed)
+    {
+      ahead.y = j + MM_NR < g->n ? g->y + i * g->y_ld + j + MM_NR : g->y + (i + MM_MR) * g->y_ld;
+      ahead.y_ld = g->y_ld;
+    }
+  return ahead;
+}
+
 bool
 mm_kernel (gemm) (const struct mm_gemm *g, float *pack)
 {
   float sums[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
-  float *edge = pack + MM_MR * MM_GEMM_K;
   bool direct = !g->total && !g->residual && !g->fixed, bad = false;
-  size_t n_whole = g->b.padded ? g->n : g->n / MM_NR * MM_NR;
+  struct mm_gemm_panels b = g->b;
 
-  if (n_whole < g->n)
-    mm_kernel (gemm_pack) (g->b.data + n_whole / MM_NR * g->b.panel, g->b.step, false, g->k,
-                           g->n - n_whole, edge);
+  if (!b.padded)
+    {
+      float *panels = pack + MM_MR * MM_GEMM_K;
+
+      mm_kernel (gemm_pack) (b.data, b.step, false, g->k, g->n, panels);
+      b = (struct mm_gemm_panels) { panels, g->k * MM_NR, MM_NR, true };
+    }
   for (size_t i = 0; i < g->m; i += MM_MR)
     {
-      size_t rows = g->m - i < MM_MR ? g->m - i : MM_MR;
-      const float *a = g->a + i * g->a_row;
-      size_t a_row = g->a_row, a_step = g->a_step;
+      struct rows r = panel_of_rows (g, i, pack);
 
-      if (a_step != 1)
-        {
-          copy_columns (a, a_step, rows, g->k, pack);
-          a = pack;
-          a_row = 1;
-          a_step = MM_MR;
-        }
       for (size_t j = 0; j < g->n; j += MM_NR)
         {
           size_t cols = g->n - j < MM_NR ? g->n - j : MM_NR;
-          bool in_edge = j >= n_whole;
-          const float *b = in_edge ? edge : g->b.data + j / MM_NR * g->b.panel;
-          size_t b_step = in_edge ? MM_NR : g->b.step;
           const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
+          const struct ahead ahead = look_ahead (g, i, j);
 
-          if (direct)
-            mm_kernel (gemm_tile) (rows, cols, g->k, a, a_row, a_step, b, b_step, start, g->start_ld,
-                                   g->y + i * g->y_ld + j, g->y_ld);
-          else
-            {
-              mm_kernel (gemm_tile) (rows, cols, g->k, a, a_row, a_step, b, b_step, start, g->start_ld,
-                                     sums, MM_NR);
-              bad |= finish (g, i, j, rows, cols, sums);
-            }
+          any_tile (r.n, cols, g->k, r.a, r.row, r.step, b.data + j / MM_NR * b.panel, b.step, start,
+                    g->start_ld, direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
+          if (!direct)
+            bad |= finish (g, i, j, r.n, cols, sums);
         }
     }
   return bad;

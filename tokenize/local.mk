@@ -1,0 +1,12 @@
+bin_PROGRAMS += minimind-tokenize
+tools += minimind-tokenize
+minimind_tokenize_SOURCES = \
+  tokenize/main.c tokenize/tokenize.c tokenize/tokenize.h \
+  tokenize/batch.c tokenize/batch.h tokenize/decode.c tokenize/sample.c
+pages += man/minimind-tokenize.1
+EXTRA_DIST += man/tokenize.h2m
+
+if HAVE_HELP2MAN
+man/minimind-tokenize.1: minimind-tokenize$(EXEEXT) man/tokenize.h2m
+	$(make_page) --include=$(srcdir)/man/tokenize.h2m ./minimind-tokenize$(EXEEXT)
+endif

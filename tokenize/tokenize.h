@@ -1,0 +1,50 @@
+/* tokenize.h -- what the command line asks of minimind-tokenize, and its three works.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef TOKENIZE_H
+#define TOKENIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <minimind/documents.h>
+#include <minimind/tokenizer.h>
+
+struct tokenize_config
+{
+  const char *const *inputs;
+  size_t n_inputs;
+  const char *tokenizer;        /* file or folder */
+  const char *output;
+  bool force;
+  struct mm_document_options documents;
+  bool bos, no_eos, parse_special;
+  const char *eos;              /* in place of the tokenizer's, or NULL */
+  bool decode, count, json;
+  uint64_t sample;              /* documents to show, or 0 */
+  int n_threads;
+};
+
+/* What goes around the ids of a document.  */
+struct tokenize_frame
+{
+  int32_t bos, eos;             /* MM_NO_TOKEN: nothing */
+};
+
+/* Load the tokenizer and find the tokens that the options ask for.  MM_EUSAGE where it has none.  */
+mm_status tokenize_load (const struct tokenize_config *c, struct mm_tokenizer **t,
+                         struct tokenize_frame *frame);
+
+/* mm_encode_cut for documents.h; ARG is a struct tokenize_cutter.  */
+struct tokenize_cutter
+{
+  const struct mm_tokenizer *t;
+  unsigned flags;
+};
+size_t tokenize_cut (const void *arg, const char *text, size_t size, size_t limit);
+
+mm_status tokenize (const struct tokenize_config *c);           /* into a token file, or count */
+mm_status tokenize_decode (const struct tokenize_config *c);    /* token files into text */
+mm_status tokenize_sample (const struct tokenize_config *c);    /* show the first documents */
+
+#endif /* TOKENIZE_H */

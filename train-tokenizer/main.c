@@ -1,0 +1,128 @@
+/* minimind-train-tokenizer -- learn a byte-level BPE vocabulary from documents.
+   SPDX-License-Identifier: Apache-2.0
+
+   Reads the command line into a struct train_tokenizer_config and calls train_tokenizer() once.
+   The learning itself is in lib/text.  */
+
+#include <config.h>
+
+#include <argp.h>
+
+#include <minimind/cli.h>
+#include <minimind/memory.h>
+#include <minimind/thread.h>
+
+#include "train-tokenizer.h"
+
+#define PROGRAM "minimind-train-tokenizer"
+
+static const char doc[] =
+  "Learn a byte-level BPE vocabulary from INPUTS and write tokenizer.json, with "
+  "tokenizer_config.json beside it."
+  "\v"
+  "Inputs are texts and JSON Lines, compressed or in archives too; \"-\" is standard input.  The "
+  "vocabulary holds the special tokens, all 256 bytes, and merges; it is the one that HuggingFace's "
+  "BpeTrainer learns when it is given one document as one sequence, and depends on nothing but the "
+  "documents and these options.";
+
+static const char args_doc[] = "INPUT... -o FILE";
+
+enum { OPT_VOCAB_SIZE = 0x100, OPT_SPECIAL, OPT_BOS, OPT_EOS, OPT_PAD, OPT_UNK, OPT_THREADS,
+       OPT_FORCE };
+
+static const struct argp_option options[] = {
+  { "output", 'o', "FILE", 0,
+    "write FILE, whose name ends in tokenizer.json, or into the folder FILE", 0 },
+  { "vocab-size", OPT_VOCAB_SIZE, "N", 0, "learn until there are N tokens [6400]", 0 },
+  { "special", OPT_SPECIAL, "TOKEN", 0,
+    "give TOKEN the next id from 0; may be repeated [<|endoftext|> <|im_start|> <|im_end|>]", 0 },
+  { "bos", OPT_BOS, "TOKEN", 0, "begin documents with this special token [none; <|im_start|>]", 0 },
+  { "eos", OPT_EOS, "TOKEN", 0, "end documents with it [the first one; <|im_end|>]", 0 },
+  { "pad", OPT_PAD, "TOKEN", 0, "fill rows with it [the first one]", 0 },
+  { "unk", OPT_UNK, "TOKEN", 0, "name it as the unknown token [none; <|endoftext|>]", 0 },
+  { "threads", OPT_THREADS, "N", 0, "use N threads [those this process may use]", 0 },
+  { "force", OPT_FORCE, NULL, 0, "replace FILE if it exists", 0 },
+  { 0 }
+};
+
+static void
+add_special (struct train_tokenizer_config *c, const char *token, struct argp_state *state)
+{
+  if (mm_grow ("special tokens", &c->special, &c->special_capacity, c->n_special + 1,
+               sizeof *c->special) < 0)
+    argp_failure (state, MM_EXIT_FAILURE, 0, "%s", mm_error_message ());
+  c->special[c->n_special++] = token;
+}
+
+static error_t
+parse_opt (int key, char *arg, struct argp_state *state)
+{
+  struct train_tokenizer_config *c = state->input;
+
+  switch (key)
+    {
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &c->documents;
+      break;
+    case 'o':
+      c->output = arg;
+      break;
+    case OPT_VOCAB_SIZE:
+      c->bpe.vocab_size = (uint32_t) mm_cli_integer (state, "vocab-size", arg, 256, 1 << 22);
+      break;
+    case OPT_SPECIAL:
+      add_special (c, arg, state);
+      break;
+    case OPT_BOS:
+      c->bpe.bos = arg;
+      break;
+    case OPT_EOS:
+      c->bpe.eos = arg;
+      break;
+    case OPT_PAD:
+      c->bpe.pad = arg;
+      break;
+    case OPT_UNK:
+      c->bpe.unk = arg;
+      break;
+    case OPT_THREADS:
+      c->bpe.n_threads = (int) mm_cli_integer (state, "threads", arg, 1, 1024);
+      break;
+    case OPT_FORCE:
+      c->force = true;
+      break;
+    case ARGP_KEY_ARGS:
+      c->inputs = (const char *const *) (state->argv + state->next);
+      c->n_inputs = (size_t) (state->argc - state->next);
+      break;
+    case ARGP_KEY_END:
+      if (c->n_inputs == 0)
+        argp_error (state, "give at least one input");
+      if (!c->output)
+        argp_error (state, "give --output=FILE");
+      break;
+    default:
+      return ARGP_ERR_UNKNOWN;
+    }
+  return 0;
+}
+
+static const struct argp_child children[] = {
+  { &mm_documents_argp, 0, "Inputs:", 1 },
+  { &mm_common_argp, 0, "Common options:", 2 },
+  { 0 }
+};
+
+static const struct argp parser
+  = { options, parse_opt, args_doc, doc, children, NULL, NULL };
+
+int
+main (int argc, char **argv)
+{
+  static struct train_tokenizer_config c = { .bpe.vocab_size = 6400 };
+
+  mm_cli_begin (PROGRAM);
+  c.bpe.n_threads = mm_cpus_allowed ();
+  argp_parse (&parser, argc, argv, 0, NULL, &c);
+  return mm_exit_status (PROGRAM, train_tokenizer (&c));
+}
