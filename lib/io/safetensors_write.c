@@ -300,7 +300,8 @@ begin (struct mm_safetensors_writer *w)
     return MM_OK;
   w->begun = true;
   w->last = NULL;
-  qsort (w->parts, w->count, sizeof *w->parts, compare_layout);
+  if (w->count)
+    qsort (w->parts, w->count, sizeof *w->parts, compare_layout);
   if (!w->growing)
     {
       st = render_header (w, &header, &size);

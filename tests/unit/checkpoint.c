@@ -87,7 +87,7 @@ newest_is (const char *out, const char *name)
 static void
 test_lock (void)
 {
-  struct mm_run_lock *lock, *other;
+  struct mm_run_lock *lock = NULL, *other;
 
   ok (mm_run_lock_take ("runs/deep/a", &lock) == MM_OK && exists ("runs/deep/a/LOCK"),
       "a run folder is made and held");
@@ -388,7 +388,7 @@ save_limited (rlim_t limit, bool killed)
 static void
 test_full_and_killed (void)
 {
-  struct mm_run_lock *lock;
+  struct mm_run_lock *lock = NULL;
   struct stat model_file, optimizer_file, tokenizer_file;
 
   mkdir ("full", 0777);

@@ -121,7 +121,7 @@ ends (struct mm_input *in)
 static int
 is_one (const char *path, const char *data, size_t size)
 {
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   int good;
 
   if (mm_input_open (path, &in) < 0)
@@ -138,7 +138,7 @@ test_plain (void)
     "PK", "PK\n", "Rar!", "7z", "MSCF", "MZ", "BZh9", "]", "LZIP", "\x1f", "\x1f\x8b", "ustar", "x", "\n",
     "-lh5-", "xar!", "\xef\xbb\xbf{\"text\": 1}\n", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n",
   };
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   uint64_t done, total;
   int good = 1;
 
@@ -174,7 +174,7 @@ test_plain (void)
 static void
 test_stdin (void)
 {
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   int saved = dup (0), fd = open ("text", O_RDONLY), ends_of[2];
   uint64_t done, total;
 
@@ -209,7 +209,7 @@ static mm_status
 read_all (const char *path)
 {
   static char data[4096];
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   size_t got;
   bool more;
   mm_status st = mm_input_open (path, &in);
@@ -270,7 +270,7 @@ static const size_t sizes[] = { 0, sizeof text, 3, 0, 1 };
 static int
 is_archive (const char *path)
 {
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   char want[4][80];
   int good;
 
@@ -296,7 +296,7 @@ test_archives (void)
     { ARCHIVE_FORMAT_TAR_USTAR, "ustar" }, { ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE, "pax" },
     { ARCHIVE_FORMAT_TAR_GNUTAR, "gnutar" }, { ARCHIVE_FORMAT_ZIP, "zip" },
   };
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   bool more;
 
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
@@ -328,7 +328,7 @@ test_archives (void)
 static void
 test_nested (void)
 {
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   size_t gz_size, tar_size;
   char *gz, *tar;
 
@@ -365,7 +365,7 @@ test_nested (void)
 static void
 test_errors (void)
 {
-  struct mm_input *in;
+  struct mm_input *in = NULL;
   char *data;
   size_t size, got;
   bool more;

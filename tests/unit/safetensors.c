@@ -209,7 +209,7 @@ test_places (void)
 static void
 test_reading (void)
 {
-  struct mm_safetensors *f;
+  struct mm_safetensors *f = NULL;
   const struct mm_tensor *t;
   unsigned char data[4];
 
@@ -444,7 +444,7 @@ static void
 test_empty (void)
 {
   struct mm_safetensors_writer *w;
-  struct mm_safetensors *f;
+  struct mm_safetensors *f = NULL;
 
   ok (mm_safetensors_create ("nothing", true, false, &w) == MM_OK && mm_safetensors_commit (w, NULL) == MM_OK
       && mm_safetensors_open ("nothing", &f) == MM_OK && mm_safetensors_count (f) == 0
@@ -467,7 +467,7 @@ test_dtypes (void)
       && mm_dtype_bits (MM_F6_E3M2) == 6 && mm_dtype_bits (MM_C64) == 64, "dtypes");
   ok (mm_dtype_values (MM_I8, "\xff\x80\x7f", 3, values) && values[0] == -1 && values[1] == -128
       && values[2] == 127, "signed bytes");
-  ok (mm_dtype_values (MM_U16, "x\xff\xff\0\1" + 1, 2, values) && values[0] == 65535 && values[1] == 256,
+  ok (mm_dtype_values (MM_U16, &"x\xff\xff\0\1"[1], 2, values) && values[0] == 65535 && values[1] == 256,
       "unaligned halves");
   ok (mm_dtype_values (MM_I64, (int64_t[]) { -5 }, 1, values) && values[0] == -5
       && mm_dtype_values (MM_U64, (uint64_t[]) { UINT64_MAX }, 1, values) && values[0] == 0x1p64
