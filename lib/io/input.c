@@ -23,6 +23,8 @@
 
 #include <minimind/input.h>
 
+#include "gunzip.h"
+
 enum
 {
   MAX_LAYERS = 6,
@@ -35,7 +37,11 @@ struct layer
   struct archive *a;
   struct archive *below;        /* NULL: reads the file */
   char *member;                 /* name of the present member, NULL in a raw layer */
-  char block[BLOCK_SIZE];
+  struct mm_gunzip *gunzip;     /* NULL: not a gzip stream */
+  char *doubt;                  /* what the library complained of while it looked for the format, or NULL */
+  const char *unread;           /* in block: what has come but was not used */
+  size_t n_unread;
+  char block[BLOCK_SIZE], out[BLOCK_SIZE];
 };
 
 struct mm_input
@@ -47,33 +53,99 @@ struct mm_input
   int n_layers;
   struct layer *layers[MAX_LAYERS];
   bool empty;                   /* the present member has no bytes and no reader */
+  bool readable;                /* it has one: the top layer */
   char *name;                   /* of the present member, for messages */
 };
 
 /* ---- a layer's source ---- */
 
+/* Bytes of the file, or of the member below, behind the first HAVE of the block; 0 at its end.  */
 static la_ssize_t
-read_file (struct archive *a, void *data, const void **block)
+read_file (struct layer *l, size_t have)
 {
-  struct layer *l = data;
   ssize_t n;
 
   do
-    n = read (l->in->fd, l->block, BLOCK_SIZE);
+    n = read (l->in->fd, l->block + have, BLOCK_SIZE - have);
   while (n < 0 && errno == EINTR);
   if (n < 0)
     {
       l->in->read_error = errno;
-      archive_set_error (a, errno, "read failed");
+      archive_set_error (l->a, errno, "read failed");
       return ARCHIVE_FATAL;
     }
   l->in->done += (uint64_t) n;
-  *block = l->block;
   return n;
 }
 
+static la_ssize_t
+read_below (struct layer *l, size_t have)
+{
+  la_ssize_t n = archive_read_data (l->below, l->block + have, BLOCK_SIZE - have);
+
+  if (n < 0)
+    archive_set_error (l->a, archive_errno (l->below), "%s", archive_error_string (l->below));
+  return n < 0 ? ARCHIVE_FATAL : n;
+}
+
+/* Have bytes in l->unread, if there are any left.  */
+static bool
+fill (struct layer *l)
+{
+  la_ssize_t n;
+
+  if (l->n_unread > 0)
+    return true;
+  n = l->below ? read_below (l, 0) : read_file (l, 0);
+  l->unread = l->block;
+  l->n_unread = n > 0 ? (size_t) n : 0;
+  return n >= 0;
+}
+
+static la_ssize_t
+source_read (struct archive *a, void *data, const void **block)
+{
+  struct layer *l = data;
+  size_t n;
+
+  (void) a;
+  if (!fill (l))
+    return ARCHIVE_FATAL;
+  *block = l->unread;
+  n = l->n_unread;
+  l->n_unread = 0;
+  return (la_ssize_t) n;
+}
+
+static la_ssize_t
+source_gunzip (struct archive *a, void *data, const void **block)
+{
+  struct layer *l = data;
+  const char *wrong = NULL;
+  size_t got = 0;
+
+  while (got == 0 && !wrong)
+    {
+      if (!fill (l))
+        return ARCHIVE_FATAL;
+      if (l->n_unread == 0)
+        {
+          wrong = mm_gunzip_finish (l->gunzip);
+          break;
+        }
+      wrong = mm_gunzip_step (l->gunzip, &l->unread, &l->n_unread, l->out, BLOCK_SIZE, &got);
+    }
+  if (wrong)
+    {
+      archive_set_error (a, EILSEQ, "%s", wrong);
+      return ARCHIVE_FATAL;
+    }
+  *block = l->out;
+  return (la_ssize_t) got;
+}
+
 static la_int64_t
-seek_file (struct archive *a, void *data, la_int64_t offset, int whence)
+source_seek (struct archive *a, void *data, la_int64_t offset, int whence)
 {
   struct layer *l = data;
   off_t at = lseek (l->in->fd, offset, whence);
@@ -83,33 +155,17 @@ seek_file (struct archive *a, void *data, la_int64_t offset, int whence)
       archive_set_error (a, errno, "cannot seek");
       return ARCHIVE_FATAL;
     }
+  l->n_unread = 0;
   l->in->done = (uint64_t) at;
   return at;
 }
 
-static la_ssize_t
-read_below (struct archive *a, void *data, const void **block)
-{
-  struct layer *l = data;
-  la_ssize_t n = archive_read_data (l->below, l->block, BLOCK_SIZE);
-
-  if (n < 0)
-    {
-      archive_set_error (a, archive_errno (l->below), "%s", archive_error_string (l->below));
-      return ARCHIVE_FATAL;
-    }
-  *block = l->block;
-  return n;
-}
-
 /* ---- layers ---- */
 
-/* What library A said, about the present member.  */
+/* WHY library A failed, about the present member.  */
 static mm_status
-fail_archive (struct mm_input *in, struct archive *a)
+fail_because (struct mm_input *in, struct archive *a, const char *why)
 {
-  const char *why = archive_error_string (a);
-
   if (in->read_error)
     {
       errno = in->read_error;
@@ -120,10 +176,17 @@ fail_archive (struct mm_input *in, struct archive *a)
   return mm_fail (MM_EFORMAT, "%s: %s", in->name, why ? why : "damaged");
 }
 
-static void
-enable (struct archive *a)
+static mm_status
+fail_archive (struct mm_input *in, struct archive *a)
 {
-  archive_read_support_filter_gzip (a);
+  return fail_because (in, a, archive_error_string (a));
+}
+
+/* SEEKS: the source can seek.  Where it cannot, asking it to is an error that would stand in the way (doubt).  */
+static void
+enable (struct archive *a, bool seeks)
+{
+  archive_read_support_filter_gzip (a); /* those inside other streams; see choose_source */
   archive_read_support_filter_bzip2 (a);
   archive_read_support_filter_compress (a);
   archive_read_support_filter_xz (a);
@@ -132,7 +195,9 @@ enable (struct archive *a)
   archive_read_support_filter_zstd (a);
   archive_read_support_filter_lz4 (a);
   archive_read_support_format_tar (a);
-  archive_read_support_format_zip (a);
+  archive_read_support_format_zip_streamable (a);
+  if (seeks)
+    archive_read_support_format_zip_seekable (a);
   archive_read_support_format_7zip (a);
   archive_read_support_format_rar (a);
   archive_read_support_format_rar5 (a);
@@ -147,16 +212,46 @@ pop (struct mm_input *in)
   struct layer *l = in->layers[--in->n_layers];
 
   archive_read_free (l->a);
+  mm_gunzip_close (l->gunzip);
+  free (l->doubt);
   free (l->member);
   free (l);
 }
 
-/* Put a reader on the file, or on the present member of the top layer.  SEEKS: the file can seek,
-   which some formats need.  */
+/* Look at the first bytes of L's source and set callbacks and formats accordingly.  */
+static mm_status
+choose_source (struct layer *l, bool seeks)
+{
+  size_t n = 0;
+
+  /* A pipe may give its bytes one by one.  */
+  for (la_ssize_t more = 1; n < MM_GZIP_MAGIC && more > 0; n += more > 0 ? (size_t) more : 0)
+    {
+      more = l->below ? read_below (l, n) : read_file (l, n);
+      if (more < 0)
+        return fail_archive (l->in, l->a);
+    }
+  l->unread = l->block;
+  l->n_unread = n;
+  if (n >= MM_GZIP_MAGIC && mm_gunzip_begins (l->block))
+    {
+      enable (l->a, false);
+      archive_read_set_read_callback (l->a, source_gunzip);
+      return mm_gunzip_open (&l->gunzip);
+    }
+  enable (l->a, seeks);
+  archive_read_set_read_callback (l->a, source_read);
+  if (seeks)
+    archive_read_set_seek_callback (l->a, source_seek);
+  return MM_OK;
+}
+
+/* Put a reader on the file, or on the present member of the top layer.  */
 static mm_status
 push (struct mm_input *in, bool seeks)
 {
   struct layer *l;
+  mm_status st;
 
   if (in->n_layers == MAX_LAYERS)
     return mm_fail (MM_EUNSUP, "%s: archives are nested too deep", in->name);
@@ -170,12 +265,13 @@ push (struct mm_input *in, bool seeks)
   if (in->n_layers > 0)
     l->below = in->layers[in->n_layers - 1]->a;
   in->layers[in->n_layers++] = l;
-  enable (l->a);
-  archive_read_set_read_callback (l->a, l->below ? read_below : read_file);
-  if (seeks)
-    archive_read_set_seek_callback (l->a, seek_file);
   archive_read_set_callback_data (l->a, l);
-  return archive_read_open1 (l->a) < ARCHIVE_WARN ? fail_archive (in, l->a) : MM_OK;
+  st = choose_source (l, seeks);
+  if (st == MM_OK && archive_read_open1 (l->a) < ARCHIVE_WARN)
+    st = fail_archive (in, l->a);
+  if (st == MM_OK && archive_errno (l->a))
+    l->doubt = strdup (archive_error_string (l->a) ? archive_error_string (l->a) : "damaged");
+  return st;
 }
 
 /* Compose the present member's name: FILE, then "(MEMBER)" for each archive.  */
@@ -281,6 +377,9 @@ advance (struct layer *l, bool *ended, bool *leaf)
   format = archive_format (l->a) & ARCHIVE_FORMAT_BASE_MASK;
   if (r == ARCHIVE_EOF)
     {
+      /* A source that cannot be read looks empty to the library.  */
+      if (format == ARCHIVE_FORMAT_EMPTY && l->doubt)
+        return fail_because (l->in, l->a, l->doubt);
       *leaf = l->in->empty = format == ARCHIVE_FORMAT_EMPTY;
       *ended = !*leaf;
       return MM_OK;
@@ -295,7 +394,7 @@ advance (struct layer *l, bool *ended, bool *leaf)
 mm_status
 mm_input_next (struct mm_input *in, bool *more)
 {
-  *more = false;
+  *more = in->readable = false;
   if (in->empty)
     pop (in);                   /* libarchive cannot be asked again after an end */
   in->empty = false;
@@ -309,6 +408,7 @@ mm_input_next (struct mm_input *in, bool *more)
       if (leaf)
         {
           *more = true;
+          in->readable = !in->empty;
           return MM_OK;
         }
       if (ended)
@@ -330,12 +430,13 @@ mm_input_name (const struct mm_input *in)
 mm_status
 mm_input_read (struct mm_input *in, void *data, size_t size, size_t *got)
 {
-  struct archive *a = in->n_layers > 0 ? in->layers[in->n_layers - 1]->a : NULL;
+  struct archive *a;
   la_ssize_t n;
 
   *got = 0;
-  if (in->empty || !a || size == 0)
+  if (!in->readable || size == 0)
     return MM_OK;
+  a = in->layers[in->n_layers - 1]->a;
   n = archive_read_data (a, data, size);
   if (n < 0)
     return fail_archive (in, a);

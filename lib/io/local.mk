@@ -4,6 +4,7 @@ lib_libcore_a_SOURCES += \
   lib/minimind/safetensors.h \
   lib/minimind/input.h \
   lib/io/fd.h \
+  lib/io/gunzip.h \
   lib/io/safetensors_header.h
 
 lib_libcore_a_SOURCES += \
@@ -16,4 +17,5 @@ lib_libcore_a_SOURCES += \
   lib/io/dtype.c \
   lib/io/safetensors_read.c \
   lib/io/safetensors_write.c \
+  lib/io/gunzip.c \
   lib/io/input.c

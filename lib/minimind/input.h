@@ -33,7 +33,8 @@ mm_status mm_input_next (struct mm_input *in, bool *more) MM_NODISCARD;
    next mm_input_next.  */
 const char *mm_input_name (const struct mm_input *in);
 
-/* Read up to SIZE bytes of the present member; *GOT 0 at its end.  Truncated
+/* Read up to SIZE bytes of the present member; *GOT 0 at its end
+   and where there is no present member.  Truncated
    compressed data is MM_EFORMAT, not a short file, except in the formats whose stream does not say where
    it ends (compress).  */
 mm_status mm_input_read (struct mm_input *in, void *data, size_t size, size_t *got) MM_NODISCARD;

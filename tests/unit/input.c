@@ -197,11 +197,12 @@ static const struct
   int filter;
   const char *name;
   bool ends;                    /* its stream says where it ends */
+  bool sums;                    /* and holds a checksum, as libarchive writes it */
 } filters[] = {
-  { ARCHIVE_FILTER_GZIP, "gzip", true }, { ARCHIVE_FILTER_BZIP2, "bzip2", true },
-  { ARCHIVE_FILTER_XZ, "xz", true }, { ARCHIVE_FILTER_ZSTD, "zstd", true },
-  { ARCHIVE_FILTER_LZ4, "lz4", true }, { ARCHIVE_FILTER_LZIP, "lzip", true },
-  { ARCHIVE_FILTER_LZMA, "lzma", true }, { ARCHIVE_FILTER_COMPRESS, "compress", false },
+  { ARCHIVE_FILTER_GZIP, "gzip", true, true }, { ARCHIVE_FILTER_BZIP2, "bzip2", true, true },
+  { ARCHIVE_FILTER_XZ, "xz", true, true }, { ARCHIVE_FILTER_ZSTD, "zstd", true, false },
+  { ARCHIVE_FILTER_LZ4, "lz4", true, true }, { ARCHIVE_FILTER_LZIP, "lzip", true, true },
+  { ARCHIVE_FILTER_LZMA, "lzma", true, false }, { ARCHIVE_FILTER_COMPRESS, "compress", false, false },
 };
 
 /* The status of reading all of PATH.  */
@@ -238,6 +239,54 @@ cuts_are_found (const char *name, const char *data, size_t size)
   return 1;
 }
 
+/* Read the small file: MM_OK for the text, and for a file that is no more what it was and is taken as it is.  */
+static bool
+is_seen (const char *data, size_t size)
+{
+  static char got[4096];
+  size_t part = 0, all = 0;
+  struct mm_input *in;
+  bool more = false;
+  mm_status st;
+
+  scratch_put ("small", data, size);
+  st = mm_input_open ("small", &in);
+  if (st == MM_OK)
+    st = mm_input_next (in, &more);
+  while (st == MM_OK && more && (st = mm_input_read (in, got + all, sizeof got - all, &part)) == MM_OK && part)
+    all += part;
+  mm_input_close (in);
+  return st == MM_EFORMAT || (all == 300 && memcmp (got, text, 300) == 0)
+         || (all == size && memcmp (got, data, size) == 0);
+}
+
+/* Cut a small file anywhere, and with SUMS change it anywhere: it never comes out short or changed without a
+   word.  */
+static int
+nothing_is_swallowed (const char *name, char *data, size_t size, bool sums)
+{
+  for (size_t i = 1; i < size; i++)
+    if (!is_seen (data, i))
+      {
+        printf ("# %s cut at %zu of %zu\n", name, i, size);
+        return 0;
+      }
+  for (size_t i = 0; sums && i < size; i++)
+    {
+      bool seen;
+
+      data[i] ^= 16;
+      seen = is_seen (data, size);
+      data[i] ^= 16;
+      if (!seen)
+        {
+          printf ("# %s changed at %zu of %zu\n", name, i, size);
+          return 0;
+        }
+    }
+  return 1;
+}
+
 static void
 test_filters (void)
 {
@@ -253,6 +302,15 @@ test_filters (void)
       snprintf (name, sizeof name, "%s cut off is damaged", filters[i].name);
       if (filters[i].ends)
         ok (cuts_are_found (filters[i].name, data, size), name);
+      free (data);
+      make_one ("one", filters[i].filter, text, 300);
+      data = slurp ("one", &size);
+      snprintf (name, sizeof name, "%s, small: no damage goes unseen", filters[i].name);
+      if (filters[i].ends)
+        ok (nothing_is_swallowed (filters[i].name, data, size, filters[i].sums), name);
+      make_one ("one", filters[i].filter, text, sizeof text);
+      free (data);
+      data = slurp ("one", &size);
       make_one ("two", filters[i].filter, data, size);
       snprintf (name, sizeof name, "%s twice", filters[i].name);
       ok (is_one ("two", text, sizeof text), name);
@@ -362,11 +420,44 @@ test_nested (void)
   free (tar);
 }
 
+/* Flip a bit of about 60 bytes, one at a time, past the header, whose time and name are not checked.  */
+static int
+every_flip_is_found (char *data, size_t size)
+{
+  for (size_t i = 32; i < size; i += size - i < 12 ? 1 : size / 48)
+    {
+      mm_status st;
+
+      data[i] ^= 16;
+      scratch_put ("flip", data, size);
+      st = read_all ("flip");
+      data[i] ^= 16;
+      if (st != MM_EFORMAT || !says ("flip: "))
+        {
+          printf ("# byte %zu of %zu: %s\n", i, size, mm_error_message ());
+          return 0;
+        }
+    }
+  return 1;
+}
+
+/* Bytes left of the present member.  */
+static size_t
+read_size (struct mm_input *in)
+{
+  static char data[4096];
+  size_t n = 0, got;
+
+  while (mm_input_read (in, data, sizeof data, &got) == MM_OK && got > 0)
+    n += got;
+  return n;
+}
+
 static void
 test_errors (void)
 {
   struct mm_input *in = NULL;
-  char *data;
+  char *data, *two;
   size_t size, got;
   bool more;
 
@@ -392,7 +483,25 @@ test_errors (void)
   scratch_put ("bad", data, size);
   ok (read_all ("bad") == MM_EFORMAT && says ("bad: "), "a bit flipped in an xz file");
   free (data);
-  ok (mm_input_open ("text", &in) == MM_OK && mm_input_read (in, &size, 1, &got) < 0 + 1 && got == 0,
+  make_one ("whole", ARCHIVE_FILTER_GZIP, text, sizeof text);
+  data = slurp ("whole", &size);
+  ok (every_flip_is_found (data, size), "a bit flipped in a gzip file, wherever it is");
+  two = malloc (2 * size + 2);
+  memcpy (two, data, size);
+  memcpy (two + size, data, size);
+  memcpy (two + 2 * size, "\0", 2);
+  scratch_put ("two", two, 2 * size);
+  ok (mm_input_open ("two", &in) == MM_OK && mm_input_next (in, &more) == MM_OK && more
+      && read_size (in) == 2 * sizeof text, "two gzip streams are one member");
+  mm_input_close (in);
+  scratch_put ("two", two, 2 * size + 2);
+  ok (read_all ("two") == MM_OK, "zeros may follow");
+  two[2 * size + 1] = 'x';
+  scratch_put ("two", two, 2 * size + 2);
+  ok (read_all ("two") == MM_EFORMAT && says ("two: data that is not compressed follows"), "nothing else");
+  free (two);
+  free (data);
+  ok (mm_input_open ("text", &in) == MM_OK && mm_input_read (in, &size, 1, &got) == MM_OK && got == 0,
       "nothing before the first member");
   mm_input_close (in);
   ok (mm_input_open ("empty", &in) == MM_OK && mm_input_next (in, &more) == MM_OK && more
