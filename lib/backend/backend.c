@@ -86,22 +86,6 @@ mm_backend_close (struct mm_backend *be)
 }
 
 const char *
-mm_backend_list (void)
-{
-  return "cpu (generic"
-#if HAVE_KERNELS_AVX2
-    " avx2"
-#endif
-#if HAVE_KERNELS_AVX512
-    " avx512"
-#endif
-#if HAVE_KERNELS_NEON
-    " neon"
-#endif
-    ")";
-}
-
-const char *
 mm_backend_name (const struct mm_backend *be)
 {
   return be->ops->name;

@@ -13,6 +13,7 @@ lib_libcore_a_SOURCES += \
   lib/minimind/ops.h \
   lib/backend/impl.h \
   lib/backend/backend.c \
+  lib/backend/list.c \
   lib/backend/ops.c \
   lib/backend/rope_table.c \
   lib/backend/cpu/cpu.h \

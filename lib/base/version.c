@@ -14,15 +14,13 @@
 
 #include "version.h"
 
-#pragma weak mm_backend_list
-
 void
 mm_version_print (FILE *stream, struct argp_state *state)
 {
   (void) state;
   fprintf (stream, "%s (minimind) " PACKAGE_VERSION "\n", mm_log_get_program ());
   fprintf (stream, "numerics version %d\n", MM_NUMERICS_VERSION);
-  fprintf (stream, "backends: %s\n", mm_backend_list ? mm_backend_list () : "none");
+  fprintf (stream, "backends: %s\n", mm_backend_list ());
   fprintf (stream, "libraries: %s, Jansson %s, %s\n", archive_version_string (),
            jansson_version_str (), OpenSSL_version (OPENSSL_VERSION));
   fputs ("License: Apache-2.0. There is no warranty.\n", stream);
