@@ -61,18 +61,18 @@ report_json (const struct pack_config *c, const struct plan *p, const struct row
 static void
 print_split (const struct pack_config *c, const char *name, const struct rows_counts *n)
 {
-  mm_info ("%-11s %" PRIu64 " rows of %" PRIu32 ": %" PRIu64 " tokens, %" PRIu64 " targets, %" PRIu64
-           " documents, longest %" PRIu64, name, n->rows, c->seq_len, n->kept, n->targets,
+  mm_info ("%-11s %" PRIu64 " rows of %" PRIu32 "; tokens %" PRIu64 ", targets %" PRIu64
+           ", documents %" PRIu64 ", longest %" PRIu64, name, n->rows, c->seq_len, n->kept, n->targets,
            n->documents, n->longest);
   if (n->cut > 0)
-    mm_info ("%-11s %" PRIu64 " documents longer than a row were cut", "", n->cut);
+    mm_info ("%-11s longer than a row and cut: documents %" PRIu64, "", n->cut);
   if (n->padding > 0)
     mm_info ("%-11s %.1f%% of the rows is padding", "",
              100.0 * (double) n->padding / ((double) n->padding + (double) n->kept));
   if (n->tail > 0)
-    mm_info ("%-11s dropped: %" PRIu64 " tokens of a short last row", "", n->tail);
+    mm_info ("%-11s dropped with a short last row: tokens %" PRIu64, "", n->tail);
   if (n->untargeted_rows > 0)
-    mm_info ("%-11s dropped: %" PRIu64 " rows (%" PRIu64 " tokens) in which nothing is a target", "",
+    mm_info ("%-11s dropped, since nothing there is a target: rows %" PRIu64 ", tokens %" PRIu64, "",
              n->untargeted_rows, n->untargeted_tokens);
 }
 
