@@ -282,7 +282,9 @@ refused (const struct craft *c, mm_status want, const char *name)
 static void
 test_refusals (void)
 {
+  struct craft pieces = sound ();
   struct mm_tokens *f;
+  char *at;
 
   REFUSED ("no kind", c.kind = NULL);
   REFUSED ("another kind", c.kind = "minimind-rows");
@@ -292,6 +294,10 @@ test_refusals (void)
   REFUSED ("a wrong number of tokens", c.tokens = "5");
   REFUSED ("no tokenizer", c.tokenizer = NULL);
   REFUSED ("a damaged tokenizer", c.tokenizer = "{\"model\": ");
+  pieces.tokenizer = at = tiny_json (TINY_VOCAB);
+  memcpy (strstr (at, "\"BPE\""), "\"BBB\"", 5);
+  refused (&pieces, MM_EUNSUP, "a tokenizer of another kind");
+  free (at);
   REFUSED ("no offsets", c.n_offsets = 0);
   REFUSED ("offsets of another type", c.offsets_dtype = MM_U64);
   REFUSED ("ids of another type", c.ids_dtype = MM_I16);
