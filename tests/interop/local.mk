@@ -15,3 +15,6 @@ EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
+# By hand, where HuggingFace tokenizers is installed.
+EXTRA_PROGRAMS += tests/interop/sweep
+EXTRA_DIST += tests/interop/sweep-tokenizers.py
