@@ -22,20 +22,21 @@
 static mm_status
 write_documents (struct mm_tokens_writer *w, uint32_t eos)
 {
-  uint32_t id;
+  char *line = NULL;
+  size_t room = 0;
+  ssize_t n;
   mm_status st = MM_OK;
 
-  for (int c; st == MM_OK && (c = getchar ()) != EOF;)
+  while (st == MM_OK && (n = getline (&line, &room, stdin)) > 0)
     {
-      id = (uint32_t) c + 3;
-      st = mm_tokens_add (w, &id, 1);
-      if (st == MM_OK && c == '\n')
-        {
-          st = mm_tokens_add (w, &eos, 1);
-          if (st == MM_OK)
-            st = mm_tokens_end_document (w);
-        }
+      for (ssize_t i = 0; i < n && st == MM_OK; i++)
+        st = mm_tokens_add (w, &(uint32_t) { (unsigned char) line[i] + 3u }, 1);
+      if (st == MM_OK)
+        st = mm_tokens_add (w, &eos, 1);
+      if (st == MM_OK)
+        st = mm_tokens_end_document (w);
     }
+  free (line);
   return st;
 }
 

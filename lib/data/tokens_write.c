@@ -25,6 +25,7 @@ struct mm_tokens_writer
   uint32_t vocab_size;
   enum mm_dtype dtype;
   uint64_t documents, tokens;
+  uint64_t ended;               /* tokens of documents that were ended */
 
   size_t n_ids, n_offsets;      /* in the buffers */
   uint8_t ids[4 * IDS_BUFFER];
@@ -179,14 +180,19 @@ mm_status
 mm_tokens_end_document (struct mm_tokens_writer *w)
 {
   w->documents++;
+  w->ended = w->tokens;
   return add_offset (w);
 }
 
 mm_status
 mm_tokens_commit (struct mm_tokens_writer *w)
 {
-  mm_status st = flush_ids (w);
+  mm_status st = MM_OK;
 
+  if (w->ended != w->tokens)
+    st = mm_fail (MM_EINVAL, "%s: document %" PRIu64 " was not ended", w->path, w->documents);
+  if (st >= 0)
+    st = flush_ids (w);
   if (st >= 0)
     st = flush_offsets (w);
   if (st >= 0)

@@ -27,7 +27,7 @@ mm_status mm_tokens_create (const char *path, bool force, const struct mm_tokeni
 mm_status mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count) MM_NODISCARD;
 mm_status mm_tokens_end_document (struct mm_tokens_writer *w) MM_NODISCARD;
 
-/* Frees W whatever the result.  */
+/* MM_EINVAL if a document is under way.  Frees W whatever the result.  */
 mm_status mm_tokens_commit (struct mm_tokens_writer *w) MM_NODISCARD;
 void mm_tokens_abort (struct mm_tokens_writer *w);      /* accepts NULL */
 

@@ -51,6 +51,23 @@ ok "few rows come with a batch that fits" says 'train with --global-batch='
 ok "--json prints the report" run minimind-pack -q --json --seq-len=16 --force few -o few.d
 ok "as an object" grep '^{"strategy":"concat",.*"dropped_tail":[0-9]' "$tap_dir/stdout"
 
+# ---- memory ----
+
+# The least address space in which the small file is packed, in steps of 4 MB, is enough but for
+# 8 MB for one of 25 MB.  Sanitizers reserve terabytes: there is no such limit then.
+least=0
+for kb in $(seq 20000 4000 120000); do
+  (ulimit -v $kb && minimind-pack -q --seq-len=16 few -o tiny) 2>"$tap_dir/stderr" && least=$kb && break
+done
+if test $least -gt 0; then
+  yes "$(sed -n '17,30p' many.txt | tr '\n' ' ')" | head -c 12000000 | "$make_input" tokens large || exit 99
+  for strategy in concat fit pad; do
+    ok "memory does not grow with the input under $strategy" \
+       sh -c 'ulimit -v $0 && minimind-pack -q --strategy=$1 --seq-len=512 large -o large.$1' $((least + 8000)) $strategy
+  done
+  rm -rf large large.*
+fi
+
 # ---- too little, or there already ----
 
 refused "too little text" 64 'at most --seq-len=[0-9]' minimind-pack few -o x

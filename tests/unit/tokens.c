@@ -79,6 +79,10 @@ test_creation (void)
   mm_tokens_abort (NULL);
   mm_tokens_close (NULL);
 
+  if (mm_tokens_create ("open", false, tiny, &w) < 0 || mm_tokens_add (w, &good, 1) < 0)
+    exit (99);
+  ok (mm_tokens_commit (w) == MM_EINVAL && mm_tokens_open ("open", &f) == MM_ENOENT,
+      "a document under way is not published");
   ok (mm_tokens_create ("none", false, tiny, &w) == MM_OK && mm_tokens_commit (w) == MM_OK
       && mm_tokens_open ("none", &f) == MM_OK, "a file without documents can be made");
   ok (mm_tokens_documents (f) == 0 && mm_tokens_count (f) == 0, "and read");
