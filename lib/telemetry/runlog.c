@@ -237,13 +237,18 @@ log_scalars (struct mm_runlog *log, uint64_t step, json_t *object)
   size_t n = collect (object, "", scalars, tags, 0), size = 0;
   struct logfile *f = &log->files[TENSORBOARD];
   double now = wall_time ();
+  mm_status st;
 
   if (n == 0)
     return;
   if (!log->restarted)
-    append_record (f, mm_tfevents_restart (now, step, &record, &size), &record, size);
+    {
+      st = mm_tfevents_restart (now, step, &record, &size);
+      append_record (f, st, &record, size);
+    }
   log->restarted = true;
-  append_record (f, mm_tfevents_scalars (now, step, scalars, n, &record, &size), &record, size);
+  st = mm_tfevents_scalars (now, step, scalars, n, &record, &size);
+  append_record (f, st, &record, size);
 }
 
 void

@@ -92,6 +92,36 @@ log_one (struct mm_runlog *log, uint64_t step)
                                            "grad_norm", "seconds", "data", 0.5));
 }
 
+/* The lengths of the records in the one event file of DIR are those of LENGTHS, up to its 0.  */
+static int
+event_file_is (const char *dir, const uint64_t *lengths)
+{
+  DIR *d = opendir (dir);
+  char path[4200], *data = NULL;
+  size_t size = 0, at = 0;
+  int same = d != NULL;
+
+  for (struct dirent *e; d && (e = readdir (d));)
+    if (strstr (e->d_name, ".tfevents."))
+      {
+        snprintf (path, sizeof path, "%s/%s", dir, e->d_name);
+        same &= !data && mm_read_file (path, 10000, &data, &size) == MM_OK;
+      }
+  for (; same && *lengths; lengths++)
+    {
+      uint64_t length = 0;
+
+      if (size - at >= 8)
+        memcpy (&length, data + at, 8);
+      same = length == *lengths && size - at >= 16 + length;
+      at += 16 + length;
+    }
+  if (d)
+    closedir (d);
+  free (data);
+  return same && at == size;
+}
+
 static void
 test_log (void)
 {
@@ -118,6 +148,9 @@ test_log (void)
   json_decref (line);
   mm_runlog_close (log);
   mm_runlog_close (NULL);
+  /* Version; restart at step 1; a summary of loss and seconds/data.  */
+  ok (event_file_is ("run/log", (uint64_t[]) { 24, 15, 9 + 2 + 2 + 2 + 11 + 2 + 19, 0 }),
+      "TensorBoard's file holds three records");
   f = fopen ("run/log/metrics.jsonl", "a");
   ok (f && fputs ("{\"step\": 2, \"lo", f) >= 0 && fclose (f) == 0, "a run is killed in the middle of a line");
   ok (mm_runlog_open ("run", NULL, &log) == MM_OK && scratch_count ("run/log") == 4,
