@@ -125,8 +125,12 @@ printf 'fine\nnot \377 fine\n' >utf8.txt
 printf '{"text": "a"}\n{"text": "b"\n' >json.jsonl
 head -c 500 lines.jsonl.gz >cut.gz
 head -c 3000 lines.tar >cut.tar
+cp lines.jsonl twin.jsonl && tar -cf two.tar lines.jsonl twin.jsonl
+size=$(wc -c <lines.jsonl)
+printf 'damaged' | dd of=two.tar bs=1 seek=$((612 + (size + 511) / 512 * 512)) conv=notrunc 2>/dev/null
 bad "a missing file" 66 'nowhere' nowhere
 bad "a directory" 74 'folder' folder
+bad "a damaged archive" 65 'two.tar' two.tar
 bad "invalid UTF-8" 65 'utf8.txt: line 2, byte 5: invalid UTF-8' utf8.txt
 bad "a bad line" 65 'json.jsonl: line 2, byte 13' json.jsonl
 bad "a truncated file" 65 'cut.gz' cut.gz
