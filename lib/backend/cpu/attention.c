@@ -227,7 +227,8 @@ mm_cpu_attention_grad (struct mm_backend *be, struct mm_heads heads, struct mm_m
     for (size_t kv = 0; segments[i].n_q && kv < heads.n_kv_heads; kv++)
       parts[n++] = (struct mm_attention_part) { .segment = segments[i], .kv_head = kv,
                                                 .q_to = segments[i].n_q, .k_to = segments[i].n_k };
-  qsort (parts, n, sizeof *parts, by_size);
+  if (n > 1)
+    qsort (parts, n, sizeof *parts, by_size);
   if (n && be->n_threads > 1 && imbalance (parts, n, be->n_threads) > cut_cost)
     n = cut_parts (parts, n, cuts);
   return run_parts (be, &job, parts, n);
