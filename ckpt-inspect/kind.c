@@ -60,6 +60,18 @@ fits (const char *name, const char *prefix, const char *suffix)
   return *name != '.' && n >= p + s && strncmp (name, prefix, p) == 0 && strcmp (name + n - s, suffix) == 0;
 }
 
+/* What ends in a suffix that was asked for is listed whatever it is: that a folder, a pipe or a broken link stands
+   in place of a file is for the one who opens it to say.  */
+static bool
+listed (int dir, const char *name, const char *suffix, bool folders)
+{
+  struct stat s;
+
+  if (*suffix)
+    return true;
+  return fstatat (dir, name, &s, 0) == 0 && (folders ? S_ISDIR (s.st_mode) : S_ISREG (s.st_mode));
+}
+
 mm_status
 names_list (const char *path, const char *prefix, const char *suffix, bool folders, char ***names, size_t *count)
 {
@@ -73,10 +85,7 @@ names_list (const char *path, const char *prefix, const char *suffix, bool folde
     return mm_fail_errno (path);
   for (struct dirent *e; st == MM_OK && (e = readdir (d));)
     {
-      struct stat s;
-
-      if (!fits (e->d_name, prefix, suffix) || fstatat (dirfd (d), e->d_name, &s, 0) < 0
-          || (folders ? !S_ISDIR (s.st_mode) : !S_ISREG (s.st_mode)))
+      if (!fits (e->d_name, prefix, suffix) || !listed (dirfd (d), e->d_name, suffix, folders))
         continue;
       st = mm_grow ("list of names", names, &capacity, *count + 1, sizeof **names);
       if (st == MM_OK && !((*names)[*count] = strdup (e->d_name)))

@@ -30,7 +30,7 @@ mm_status kind_detect (const char *path, enum kind *kind) MM_NODISCARD;
 bool kind_is_folder (enum kind kind);
 
 /* Names in folder PATH that begin with PREFIX and end with SUFFIX, sorted, hidden ones left out; FOLDERS: those of
-   folders, else of regular files.  The caller frees them by names_free.  */
+   folders, else those of regular files, with a SUFFIX of anything.  The caller frees them by names_free.  */
 mm_status names_list (const char *path, const char *prefix, const char *suffix, bool folders, char ***names,
                       size_t *count) MM_NODISCARD;
 void names_free (char **names, size_t count);

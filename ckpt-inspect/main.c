@@ -82,7 +82,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       break;
     case OPT_DIFF:
       set_action (state, c, INSPECT_DIFF);
-      c->other = arg;
+      c->other = mm_cli_path (state, "diff", arg);
       break;
     case ARGP_KEY_ARGS:
       c->paths = state->argv + state->next;

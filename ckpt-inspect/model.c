@@ -116,6 +116,8 @@ add_files (const char *dir, const struct inspect_config *c, json_t *d)
   size_t n;
   mm_status st = names_list (dir, "", ".safetensors", false, &names, &n);
 
+  if (st == MM_OK && n == 0)
+    mm_warn ("%s: holds no weights (*.safetensors)", dir);
   for (size_t i = 0; st == MM_OK && i < n; i++)
     {
       char *path = mm_path_join (dir, names[i]);

@@ -41,10 +41,10 @@ parse_opt (int key, char *arg, struct argp_state *state)
       state->child_inputs[0] = &c->compute;
       break;
     case OPT_MODEL:
-      c->model = arg;
+      c->model = mm_cli_path (state, "model", arg);
       break;
     case OPT_DATA:
-      c->data = arg;
+      c->data = mm_cli_path (state, "data", arg);
       break;
     case OPT_SPLIT:
       c->split = (enum mm_split) mm_cli_choice (state, "split", arg, splits);

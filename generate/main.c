@@ -51,7 +51,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       state->child_inputs[0] = &c->compute;
       break;
     case OPT_MODEL:
-      c->model = arg;
+      c->model = mm_cli_path (state, "model", arg);
       break;
     case OPT_TEMPERATURE:
       c->sampling.temperature = mm_cli_number (state, "temperature", arg, 0, 1000);

@@ -51,7 +51,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
   switch (key)
     {
     case 'o':
-      c->output = arg;
+      c->output = mm_cli_path (state, "output", arg);
       break;
     case OPT_SEQ_LEN:
       c->seq_len = (uint32_t) mm_cli_integer (state, "seq-len", arg, 1, MM_DATASET_MAX_SEQ_LEN);

@@ -130,7 +130,8 @@ too_little (const struct pack_config *c, const struct plan *p)
   uint64_t fits = held ? p->tokens / 2 : p->tokens;
 
   if (fits < 2)
-    return mm_fail (MM_EFORMAT, "%" PRIu64 " tokens in all: too few to train on", p->tokens);
+    return mm_fail (MM_EFORMAT, "%s%s: too few tokens to train on: %" PRIu64, c->inputs[0],
+                    c->n_inputs > 1 ? " and the others" : "", p->tokens);
   return mm_fail (MM_EUSAGE, "%" PRIu64 " tokens do not fill %s of --seq-len=%" PRIu32
                   "; at most --seq-len=%" PRIu64 " fits", p->tokens,
                   held ? "a row for training and one for validation" : "a row", c->seq_len, fits - 1);

@@ -44,7 +44,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       c->preset = arg;
       break;
     case OPT_CONFIG:
-      c->config = arg;
+      c->config = mm_cli_path (state, "config", arg);
       break;
     case ARGP_KEY_ARG:
       argp_error (state, "extra operand '%s'", arg);

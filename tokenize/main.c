@@ -76,10 +76,10 @@ parse_opt (int key, char *arg, struct argp_state *state)
       state->child_inputs[0] = &c->documents;
       break;
     case 'o':
-      c->output = arg;
+      c->output = mm_cli_path (state, "output", arg);
       break;
     case OPT_TOKENIZER:
-      c->tokenizer = arg;
+      c->tokenizer = mm_cli_path (state, "tokenizer", arg);
       break;
     case OPT_BOS:
       c->bos = true;

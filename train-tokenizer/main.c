@@ -65,7 +65,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       state->child_inputs[0] = &c->documents;
       break;
     case 'o':
-      c->output = arg;
+      c->output = mm_cli_path (state, "output", arg);
       break;
     case OPT_VOCAB_SIZE:
       c->bpe.vocab_size = (uint32_t) mm_cli_integer (state, "vocab-size", arg, 256, 1 << 22);

@@ -280,6 +280,14 @@ mm_cli_choice (struct argp_state *state, const char *name, const char *arg,
   return 0;
 }
 
+char *
+mm_cli_path (struct argp_state *state, const char *name, char *arg)
+{
+  if (!*arg)
+    argp_error (state, "--%s: the name is empty", name);
+  return arg;
+}
+
 /* The end.  */
 
 static int

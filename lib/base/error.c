@@ -53,7 +53,7 @@ mm_fail_errno (const char *what)
   mm_status st = error == ENOENT || error == ENOTDIR ? MM_ENOENT
                  : error == ENOMEM ? MM_ENOMEM : MM_EIO;
 
-  return mm_fail (st, "%s: %s", what, strerror (error));
+  return mm_fail (st, "%s: %s", *what ? what : "''", strerror (error));
 }
 
 mm_status

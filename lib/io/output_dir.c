@@ -67,7 +67,7 @@ look (const char *path, bool force)
   return check_replaceable (path);
 }
 
-/* PATH without slashes at its end; MM_EINVAL if no name is left.  */
+/* PATH without slashes at its end; MM_EUSAGE if no name is left.  */
 static mm_status
 clean_path (const char *path, char **result)
 {
@@ -86,7 +86,7 @@ clean_path (const char *path, char **result)
     return MM_OK;
   free (*result);
   *result = NULL;
-  return mm_fail (MM_EINVAL, "'%s': want the name of a new folder", path);
+  return mm_fail (MM_EUSAGE, "'%s': want the name of a new folder", path);
 }
 
 static void

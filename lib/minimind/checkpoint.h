@@ -27,10 +27,11 @@ struct mm_checkpoint
 
 /* Make the run folder OUT (and its parents) if need be and hold it: an open-file-description lock on OUT/LOCK,
    until release or the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY,
-   naming the process, when another run holds it; MM_EIO.  */
+   naming the process, when another run holds it; MM_EIO.  Release, which accepts NULL, removes an OUT that
+   take made and in which nothing was put.  */
 struct mm_run_lock;
 mm_status mm_run_lock_take (const char *out, struct mm_run_lock **lock) MM_NODISCARD;
-void mm_run_lock_release (struct mm_run_lock *lock);    /* accepts NULL */
+void mm_run_lock_release (struct mm_run_lock *lock);
 
 /* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
    and remove all that are older than the KEEP newest complete ones (KEEP 0: all stay), once the new one verifies

@@ -64,6 +64,10 @@ uint64_t mm_cli_size (struct argp_state *state, const char *name, const char *ar
 int mm_cli_choice (struct argp_state *state, const char *name, const char *arg,
                    const char *const *choices);
 
+/* ARG itself, a file's or folder's name; argp_error if it is empty: where a script's variable is unset, "" must
+   not become the present or the root folder.  */
+char *mm_cli_path (struct argp_state *state, const char *name, char *arg);
+
 /* The exit status for ST.  If ST is a failure, print "PROGRAM: MESSAGE" on
    stderr.  Flushes and checks standard output: if it could not be written,
    says so and returns MM_EXIT_IO.  Last call of every main.  */

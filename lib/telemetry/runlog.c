@@ -145,19 +145,24 @@ open_all (const char *out, const char *extra, struct mm_runlog *log)
   size_t size = 0;
   mm_status st = dir ? MM_OK : mm_fail (MM_ENOMEM, "%s: no memory", out);
 
+  /* What may be refused comes first: then a run that does not begin leaves no folder of logs.  */
+  if (st == MM_OK && extra && !(log->files[EXTRA].path = strdup (extra)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory", extra);
+  if (st == MM_OK && extra)
+    st = open_lines (&log->files[EXTRA]);
   if (st == MM_OK && mkdir (dir, 0777) < 0 && errno != EEXIST)
     st = mm_fail (MM_EIO, "%s: %s", dir, strerror (errno));
   if (st == MM_OK)
     {
       log->files[METRICS].path = mm_path_join (dir, "metrics.jsonl");
       log->files[EVENTS].path = mm_path_join (dir, "events.jsonl");
-      log->files[EXTRA].path = extra ? strdup (extra) : NULL;
-      if (!log->files[METRICS].path || !log->files[EVENTS].path || (extra && !log->files[EXTRA].path))
+      if (!log->files[METRICS].path || !log->files[EVENTS].path)
         st = mm_fail (MM_ENOMEM, "%s: no memory", out);
     }
-  for (int i = METRICS; i <= EVENTS && st == MM_OK; i++)
-    if (log->files[i].path)
-      st = open_lines (&log->files[i]);
+  if (st == MM_OK)
+    st = open_lines (&log->files[METRICS]);
+  if (st == MM_OK)
+    st = open_lines (&log->files[EVENTS]);
   if (st == MM_OK)
     st = open_tensorboard (dir, &log->files[TENSORBOARD]);
   if (st == MM_OK)

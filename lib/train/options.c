@@ -215,19 +215,19 @@ parse_opt (int key, char *arg, struct argp_state *state)
       state->child_inputs[0] = &c->compute;
       break;
     case OPT_DATA:
-      c->data = arg;
+      c->data = mm_cli_path (state, "data", arg);
       break;
     case 'o':
-      c->output = arg;
+      c->output = mm_cli_path (state, "output", arg);
       break;
     case OPT_MODEL:
-      c->model = arg;
+      c->model = mm_cli_path (state, "model", arg);
       break;
     case OPT_DRY_RUN:
       c->dry_run = true;
       break;
     case OPT_RESUME:
-      c->resume = arg;
+      c->resume = mm_cli_path (state, "resume", arg);
       break;
     case OPT_ACCEPT:
       check_accept (state, arg);
@@ -237,7 +237,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       c->sample_prompt = arg;
       break;
     case OPT_METRICS_FILE:
-      c->metrics_file = arg;
+      c->metrics_file = mm_cli_path (state, "metrics-file", arg);
       break;
     case ARGP_KEY_END:
       check_end (state, c);

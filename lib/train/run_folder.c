@@ -25,12 +25,14 @@
 
 struct mm_run_lock
 {
-  int fd;
+  int fd;                       /* OUT/LOCK */
+  char *out;
+  bool made;                    /* OUT was not there before */
 };
 
-/* mkdir -p.  */
+/* mkdir -p.  *MADE: PATH itself was not there before.  */
 static mm_status
-make_folders (const char *path)
+make_folders (const char *path, bool *made)
 {
   char *copy = strdup (path);
   mm_status st = MM_OK;
@@ -43,7 +45,8 @@ make_folders (const char *path)
       mkdir (copy, 0777);       /* the last one's failure tells */
       *slash = '/';
     }
-  if (mkdir (path, 0777) < 0 && errno != EEXIST)
+  *made = mkdir (path, 0777) == 0;
+  if (!*made && errno != EEXIST)
     st = mm_fail (MM_EIO, "%s: cannot be made: %s", path, strerror (errno));
   free (copy);
   return st;
@@ -104,29 +107,80 @@ sign (int fd)
     mm_verbose ("LOCK: %s", strerror (errno));
 }
 
+static void
+lock_free (struct mm_run_lock *l)
+{
+  if (!l)
+    return;
+  if (l->fd >= 0)
+    close (l->fd);
+  free (l->out);
+  free (l);
+}
+
+/* Open PATH and lock it.  *GONE: the one that held it has removed it meanwhile, so that the lock is of a
+   file without a name.  */
+static mm_status
+lock_file (const char *path, int *fd, bool *gone)
+{
+  struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+  struct stat named, held;
+
+  *gone = false;
+  *fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (*fd < 0)
+    {
+      *gone = errno == ENOENT;
+      return mm_fail (MM_EIO, "%s: %s", path, strerror (errno));
+    }
+  if (fcntl (*fd, F_OFD_SETLK, &whole) < 0)
+    return errno == EAGAIN || errno == EACCES ? fail_busy (path, *fd) : mm_fail_errno (path);
+  if (fstat (*fd, &held) < 0)
+    return mm_fail_errno (path);
+  *gone = lstat (path, &named) < 0 || named.st_dev != held.st_dev || named.st_ino != held.st_ino;
+  return *gone ? mm_fail (MM_EBUSY, "%s: removed by another run", path) : MM_OK;
+}
+
+/* Make the folder and lock PATH in it, again as long as others give it up in between.  */
+static mm_status
+take (struct mm_run_lock *l, const char *path)
+{
+  enum { MAX_TRIES = 100 };
+  mm_status st;
+  bool gone = false;
+
+  for (int i = 0; i < MAX_TRIES; i++)
+    {
+      st = make_folders (l->out, &l->made);
+      if (st == MM_OK)
+        st = lock_file (path, &l->fd, &gone);
+      if (!gone)
+        break;
+      if (l->fd >= 0)
+        close (l->fd);
+      l->fd = -1;
+    }
+  return st;
+}
+
 mm_status
 mm_run_lock_take (const char *out, struct mm_run_lock **lock)
 {
-  struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
   struct mm_run_lock *l;
   char *path = mm_path_join (out, "LOCK");
   mm_status st = mm_alloc ("lock", 1, sizeof *l, &l);
 
   *lock = NULL;
   if (l)
-    l->fd = -1;
-  if (st == MM_OK && !path)
+    *l = (struct mm_run_lock) { .fd = -1, .out = strdup (out) };
+  if (st == MM_OK && (!path || !l->out))
     st = mm_fail (MM_ENOMEM, "%s: no memory", out);
   if (st == MM_OK)
-    st = make_folders (out);
-  if (st == MM_OK && (l->fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
-    st = mm_fail (MM_EIO, "%s: %s", path, strerror (errno));
-  if (st == MM_OK && fcntl (l->fd, F_OFD_SETLK, &whole) < 0)
-    st = errno == EAGAIN || errno == EACCES ? fail_busy (path, l->fd) : mm_fail_errno (path);
+    st = take (l, path);
   free (path);
   if (st < 0)
     {
-      mm_run_lock_release (l);
+      lock_free (l);
       return st;
     }
   sign (l->fd);
@@ -135,14 +189,28 @@ mm_run_lock_take (const char *out, struct mm_run_lock **lock)
   return MM_OK;
 }
 
+/* A run that was refused leaves no folder that it made: nothing is in it but the lock.  Others that wait for
+   the lock see that it has gone.  */
+static void
+remove_unused (const char *out)
+{
+  DIR *d = opendir (out);
+  bool used = !d;
+
+  for (struct dirent *e; d && (e = readdir (d));)
+    used |= strcmp (e->d_name, ".") != 0 && strcmp (e->d_name, "..") != 0 && strcmp (e->d_name, "LOCK") != 0;
+  if (!used && unlinkat (dirfd (d), "LOCK", 0) == 0)
+    rmdir (out);
+  if (d)
+    closedir (d);
+}
+
 void
 mm_run_lock_release (struct mm_run_lock *l)
 {
-  if (!l)
-    return;
-  if (l->fd >= 0)
-    close (l->fd);
-  free (l);
+  if (l && l->made)
+    remove_unused (l->out);
+  lock_free (l);
 }
 
 /* ---- step folders ---- */

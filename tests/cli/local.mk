@@ -16,3 +16,4 @@ cli_tests += tests/cli/eval.sh
 cli_tests += tests/cli/generate.sh
 cli_tests += tests/cli/train-tokenizer.sh
 cli_tests += tests/cli/tokenize.sh
+cli_tests += tests/cli/bad-input.sh

@@ -94,6 +94,11 @@ test_lock (void)
   ok (mm_run_lock_take ("runs/deep/a", &other) == MM_EBUSY && !other && says ("runs/deep/a/LOCK")
       && says ("process"), "by one only, who is named");
   mm_run_lock_release (lock);
+  ok (!exists ("runs/deep/a") && exists ("runs/deep"), "a folder made for nothing goes with the lock");
+  mkdir ("runs/deep/a", 0777);
+  ok (mm_run_lock_take ("runs/deep/a", &lock) == MM_OK, "a folder that was there is held");
+  mm_run_lock_release (lock);
+  ok (exists ("runs/deep/a/LOCK"), "and stays");
   mkdir ("runs/deep/a/.step-00000003.99.0.tmp", 0777);
   scratch_put ("runs/deep/a/.step-00000003.99.0.tmp/model.safetensors", "x", 1);
   scratch_put ("runs/deep/a/.latest.99.tmp", "x", 1);
@@ -105,6 +110,10 @@ test_lock (void)
   mm_run_lock_release (lock);
   mm_run_lock_release (NULL);
   ok (mm_run_lock_take ("runs/deep/a/mine", &lock) == MM_EIO && says ("mine") && !lock, "a file is no run folder");
+  ok (mm_run_lock_take ("runs/deep/b", &lock) == MM_OK, "another one");
+  scratch_put ("runs/deep/b/mine", "x", 1);
+  mm_run_lock_release (lock);
+  ok (exists ("runs/deep/b/LOCK") && exists ("runs/deep/b/mine"), "stays when something is in it");
   ok (mm_run_lock_take ("/proc/none", &lock) == MM_EIO, "a folder that cannot be made");
 }
 

@@ -26,6 +26,7 @@ static const struct argp_option options[] = {
   { "number", 'n', "X", 0, "a number", 0 },
   { "size", 's', "SIZE", 0, "a size", 0 },
   { "choice", 'c', "WORD", 0, "a word", 0 },
+  { "path", 'p', "FILE", 0, "a file", 0 },
   { 0 }
 };
 
@@ -50,6 +51,9 @@ parse_opt (int key, char *arg, struct argp_state *state)
       return 0;
     case 'c':
       printf ("%d\n", mm_cli_choice (state, "choice", arg, words));
+      return 0;
+    case 'p':
+      printf ("%s\n", mm_cli_path (state, "path", arg));
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -159,6 +163,8 @@ test_values (void)
       "no size");
   ok (prints ("--choice=blue", "2\n"), "a choice");
   ok (refuses ("--choice=pink", "--choice=pink: want red, green or blue"), "no choice");
+  ok (prints ("--path=a b", "a b\n"), "a file's name");
+  ok (refuses ("--path=", "--path: the name is empty"), "no name");
 }
 
 static void

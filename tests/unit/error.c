@@ -58,6 +58,8 @@ test_errno (void)
   errno = ENOENT;
   ok (mm_fail_errno ("a.txt") == MM_ENOENT, "ENOENT");
   ok (message_is ("a.txt: No such file or directory"), "names file and reason");
+  errno = ENOENT;
+  ok (mm_fail_errno ("") == MM_ENOENT && message_is ("'': No such file or directory"), "an empty name is seen");
   errno = ENOTDIR;
   ok (mm_fail_errno ("a/b") == MM_ENOENT, "ENOTDIR");
   errno = ENOMEM;

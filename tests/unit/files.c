@@ -184,9 +184,9 @@ test_dir (void)
   ok (exists ("dirs/e") && scratch_count ("dirs") == 2, "aborted, leaves nothing");
   scratch_put ("dirs/f", "1", 1);
   ok (mm_output_dir_open ("dirs/f", true, &out, &temp) == MM_EEXIST, "a file is not replaced by a folder");
-  ok (mm_output_dir_open (".", true, &out, &temp) == MM_EINVAL, "not the present folder");
-  ok (mm_output_dir_open ("dirs/..", true, &out, &temp) == MM_EINVAL, "not its parent");
-  ok (mm_output_dir_open ("/", true, &out, &temp) == MM_EINVAL, "not the root");
+  ok (mm_output_dir_open (".", true, &out, &temp) == MM_EUSAGE, "not the present folder");
+  ok (mm_output_dir_open ("dirs/..", true, &out, &temp) == MM_EUSAGE, "not its parent");
+  ok (mm_output_dir_open ("/", true, &out, &temp) == MM_EUSAGE, "not the root");
   ok (mm_output_dir_open ("none/d", false, &out, &temp) == MM_EIO, "not in a missing folder");
 }
 
