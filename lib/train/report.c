@@ -24,7 +24,7 @@ void
 mm_report_begin (struct mm_report *r)
 {
   r->began = mm_now ();
-  r->loss = NAN;
+  r->last.step = r->first;
 }
 
 static double
@@ -54,10 +54,18 @@ seconds_object (const double *seconds)
   return object;
 }
 
+/* Nats a target.  */
+static double
+step_loss (const struct mm_step_facts *f)
+{
+  return f->targets ? f->loss_sum / (double) f->targets : NAN;
+}
+
 /* Write what gathered since the last line, and begin anew.  */
 static void
-write_metrics (struct mm_report *r, const struct mm_step_facts *f)
+write_metrics (struct mm_report *r)
 {
+  const struct mm_step_facts *f = &r->last;
   double seconds = step_seconds (r->seconds);
   double speed = seconds > 0 ? (double) r->tokens / seconds : NAN;
 
@@ -80,8 +88,9 @@ write_metrics (struct mm_report *r, const struct mm_step_facts *f)
 }
 
 static void
-show_progress (const struct mm_report *r, const struct mm_step_facts *f)
+show_progress (const struct mm_report *r)
 {
+  const struct mm_step_facts *f = &r->last;
   double speed = (double) f->tokens / step_seconds (f->seconds);
   double left = (mm_now () - r->began) / (double) (f->step - r->first) * (double) (r->total - f->step);
   char eta[32];
@@ -89,7 +98,7 @@ show_progress (const struct mm_report *r, const struct mm_step_facts *f)
   if (!mm_progress_due ())
     return;
   mm_progress ("step %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  norm %.3g  %.0f tokens/s"
-               "  %.0f%% of peak  %s left", f->step, r->total, r->loss, f->rate, f->norm, speed,
+               "  %.0f%% of peak  %s left", f->step, r->total, step_loss (f), f->rate, f->norm, speed,
                100 * speed * r->token_flops / r->peak, mm_format_seconds (left, eta));
 }
 
@@ -108,7 +117,7 @@ watch_data (struct mm_report *r)
 void
 mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
 {
-  r->loss = f->loss_sum / (double) f->targets;
+  r->last = *f;
   if (!f->skipped)
     {
       r->loss_sum += f->loss_sum;
@@ -120,9 +129,9 @@ mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
       r->seconds[i] += f->seconds[i];
       r->all[i] += f->seconds[i];
     }
-  show_progress (r, f);
-  if (r->log_every && (f->step % r->log_every == 0 || f->step == r->total))
-    write_metrics (r, f);
+  show_progress (r);
+  if (r->log_every && f->step % r->log_every == 0)
+    write_metrics (r);
   watch_data (r);
 }
 
@@ -168,20 +177,21 @@ mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t 
 }
 
 void
-mm_report_end (struct mm_report *r, uint64_t step)
+mm_report_end (struct mm_report *r)
 {
-  double elapsed = mm_now () - r->began, training = step_seconds (r->all);
+  double elapsed = mm_now () - r->began, percent = 100 / elapsed;
   char text[32];
 
   mm_progress_end ();
+  if (r->log_every && r->tokens > 0)
+    write_metrics (r);
   mm_info ("step %" PRIu64 "/%" PRIu64 "  loss %.4f  %s: %.0f%% forward and backward, %.0f%% update,"
-           " %.0f%% waiting for data, %.0f%% saving, %.0f%% evaluating", step, r->total, r->loss,
-           mm_format_seconds (elapsed, text),
-           100 * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]) / elapsed, 100 * r->all[MM_UPDATE] / elapsed,
-           100 * r->all[MM_DATA] / elapsed, 100 * r->all[MM_SAVE] / elapsed,
-           100 * r->all[MM_EVAL] / elapsed);
+           " %.0f%% waiting for data, %.0f%% saving, %.0f%% evaluating", r->last.step, r->total,
+           step_loss (&r->last), mm_format_seconds (elapsed, text),
+           percent * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]), percent * r->all[MM_UPDATE],
+           percent * r->all[MM_DATA], percent * r->all[MM_SAVE], percent * r->all[MM_EVAL]);
   if (r->log)
-    mm_runlog_event (r->log, "end", json_pack ("{s:I, s:o, s:o}", "step", (json_int_t) step,
-                                               "training_seconds", number (training),
+    mm_runlog_event (r->log, "end", json_pack ("{s:I, s:o, s:o}", "step", (json_int_t) r->last.step,
+                                               "training_seconds", number (step_seconds (r->all)),
                                                "seconds", seconds_object (r->all)));
 }

@@ -50,7 +50,7 @@ struct mm_report
   double all[MM_PHASES];        /* seconds since the start */
   uint64_t saves;
   bool warned_data, warned_save;
-  double loss;                  /* nats a target, of the last step */
+  struct mm_step_facts last;    /* step */
 };
 
 void mm_report_begin (struct mm_report *r);
@@ -65,8 +65,8 @@ void mm_report_save (struct mm_report *r, uint64_t step, double seconds);
 void mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t targets,
                            double seconds);
 
-/* The last line.  */
-void mm_report_end (struct mm_report *r, uint64_t step);
+/* What gathered since the last line of metrics, and a summary.  */
+void mm_report_end (struct mm_report *r);
 
 /* The value that --save-every needs for saves to take a twentieth of the time, when EVERY makes them
    take SHARE of it, 0 to 1.  */

@@ -239,7 +239,7 @@ run_steps (struct mm_trainer *t)
     }
   if (st < 0)
     return st;
-  mm_report_end (&t->report, t->state.step);
+  mm_report_end (&t->report);
   if (t->state.step < total)
     return mm_fail (MM_ESTOPPED, "stopped and saved at step %" PRIu64 " of %" PRIu64
                     "; the same command goes on", t->state.step, total);

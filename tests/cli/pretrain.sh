@@ -36,10 +36,16 @@ ok "generic kernels: the same bits" same_bits run/step-00000020 run-generic/step
 
 ok "--keep=3 is the default" test "$(ls run-t1 | grep -c step-)" -eq 3
 
-train data run-seen --save-every=7 --eval-every=3 --log-every=4 --sample-every=6 --sample-prompt="the cat"
+train data run-seen --save-every=7 --eval-every=3 --log-every=4 --sample-every=6 --sample-prompt="the cat" \
+  --metrics-file=copy.jsonl
 ok "evaluating, sampling, reporting and saving at other steps: the same bits" \
    same_bits run/step-00000020 run-seen/step-00000020
 ok "evaluations are in the metrics" test "$(grep -c validation_loss run-seen/log/metrics.jsonl)" -eq 7
+ok "--log-every=4: five lines" test "$(grep -c learning_rate run-seen/log/metrics.jsonl)" -eq 5
+ok "--metrics-file has the same lines" cmp copy.jsonl run-seen/log/metrics.jsonl
+samples () { minimind-pretrain --threads=1 --model=run --data=data -o run-said --global-batch=8 --steps=1 \
+  --sample-every=1 --sample-prompt="the cat" 2>&1 | grep "^step 1: the cat"; }
+ok "a sample goes on from its prompt" samples
 
 # ---- refusals ----
 
@@ -105,5 +111,9 @@ ok "which names the tensor" grep 'model.embed_tokens.weight is not finite: nothi
 
 ok "--dry-run needs no output folder" minimind-pretrain --data=data --preset=nano --global-batch=8 --dry-run
 ok "tells the parameters" sh -c 'minimind-pretrain --data=data --preset=nano --global-batch=8 --dry-run | grep -E "total +10368"'
+if test -w /dev/full; then
+  ok "a full disk is noticed" \
+     status_is 74 sh -c 'minimind-pretrain --data=data --preset=nano --global-batch=8 --dry-run >/dev/full'
+fi
 ok "and writes nothing" sh -c 'minimind-pretrain --data=data --preset=nano --global-batch=8 --dry-run -o x && test ! -e x'
 tap_done

@@ -49,6 +49,11 @@ for signal in TERM INT USR1; do
   ok "what SIG$signal saved is intact" intact run-$signal/latest/
 done
 
+begin run-two
+kill -STOP $pid; kill -TERM $pid; kill -INT $pid; kill -CONT $pid; wait $pid; status=$?
+ok "a second signal ends it at once" test $status -gt 128
+ok "without a save" test ! -e run-two/latest
+
 begin run-kill
 ok "a second run in the same folder is refused" refused 73 run-kill train data run-kill
 kill -KILL $pid; wait $pid 2>/dev/null

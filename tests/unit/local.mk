@@ -11,6 +11,7 @@ unit_tests += tests/unit/comm
 unit_tests += tests/unit/schedule
 unit_tests += tests/unit/plan
 unit_tests += tests/unit/state
+unit_tests += tests/unit/report
 unit_tests += tests/unit/trainer
 unit_tests += tests/unit/optimizer
 unit_tests += tests/unit/batch
