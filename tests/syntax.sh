@@ -5,7 +5,7 @@
 
 cd "$srcdir" || exit 99
 files=$tap_dir/files
-folders=$(ls -d */ | grep -v -e '^build' -e '^autom4te' -e "^minimind-[0-9]")
+folders=$(ls -d */ | grep -v -e '^build' -e '^_' -e '^autom4te' -e '^minimind-[0-9]')
 { find $folders -type f; ls; } | grep -v '\.dirstamp$' | sort >"$files"
 
 # The files whose names match EXPRESSION, and do not match EXCEPT.
