@@ -132,7 +132,8 @@ test_head_loss (struct mm_backend *be)
   ok (LOSS (GOOD, w, high, absent, absent) == MM_EINVAL, "head_loss: target beyond the vocabulary");
   ok (LOSS (GOOD, w, targets, LONGER, dw) == MM_ESHAPE, "head_loss: dx too long");
   ok (LOSS (GOOD, w, targets, GOOD, short_dw) == MM_ESHAPE, "head_loss: dw too short");
-  ok (LOSS (GOOD, inference, targets, GOOD, dw) == MM_EINVAL, "head_loss: gradient of a weight for inference");
+  ok (LOSS (GOOD, inference, targets, GOOD, dw) == MM_EINVAL,
+      "head_loss: gradient of a weight for inference");
   ok (sum == 0 && !overflow, "refusals count no loss");
   mm_weight_free (be, w);
   mm_weight_free (be, inference);

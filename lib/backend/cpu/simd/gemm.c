@@ -199,7 +199,8 @@ pack_columns (const float *b, size_t ld, size_t k, size_t n, float *panel)
 #pragma GCC unroll 16
         for (size_t j = 0; j < 16; j++)
           block[j] = l + j >= n ? v16_zero ()
-                     : steps == 16 ? v16_load (b + (l + j) * ld + t) : v16_load_n (b + (l + j) * ld + t, steps);
+                     : steps == 16 ? v16_load (b + (l + j) * ld + t)
+                     : v16_load_n (b + (l + j) * ld + t, steps);
         v16_transpose (block);
         for (size_t i = 0; i < steps; i++)
           v16_store (panel + (t + i) * MM_NR + l, block[i]);
