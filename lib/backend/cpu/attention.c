@@ -140,9 +140,13 @@ mm_cpu_attention (struct mm_backend *be, struct mm_heads heads, struct mm_mat q,
   for (size_t i = 0; i < n_segments; i++)
     for (size_t kv = 0; segments[i].n_q && kv < heads.n_kv_heads; kv++)
       for (size_t c = 0, cuts = cuts_of (&segments[i], target); c < cuts; c++)
-        parts[n++] = (struct mm_attention_part) { .segment = segments[i], .kv_head = kv,
-                                                  .q_from = cut_at (&segments[i], c, cuts),
-                                                  .q_to = cut_at (&segments[i], c + 1, cuts) };
+        {
+          size_t from = cut_at (&segments[i], c, cuts), to = cut_at (&segments[i], c + 1, cuts);
+
+          if (from < to)
+            parts[n++] = (struct mm_attention_part) { .segment = segments[i], .kv_head = kv,
+                                                      .q_from = from, .q_to = to };
+        }
   return run_parts (be, &job, parts, n);
 }
 
