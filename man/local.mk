@@ -6,7 +6,9 @@
 # inside `if HAVE_HELP2MAN', the rule
 #   man/minimind-TOOL.1: minimind-TOOL$(EXEEXT) man/TOOL.h2m
 #	$(make_page) --include=$(srcdir)/man/TOOL.h2m ./minimind-TOOL$(EXEEXT)
+# argp indents the titles of option groups by a blank; help2man makes headings of those that are not.
 make_page = $(AM_V_GEN)$(MKDIR_P) man && $(HELP2MAN) --no-info --version-string='$(PACKAGE) $(VERSION)' \
+  --help-option='--help | sed "s/^ \([A-Z].*:\)$$/\1/"' \
   --manual='User commands' --source='$(PACKAGE) $(VERSION)' --output=$@
 
 if HAVE_PAGES
