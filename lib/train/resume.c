@@ -67,8 +67,8 @@ compare_shapes (const char *path, const struct mm_model_config *found, const str
         char *a = json_dumps (value, JSON_ENCODE_ANY);
         char *b = json_dumps (json_object_get (there, key), JSON_ENCODE_ANY);
 
-        st = mm_fail (MM_ECONFLICT, "%s: the checkpoint is of another model: %s: want %.80s, found %.80s",
-                      path, key, a ? a : "?", b ? b : "absent");
+        st = mm_fail (MM_ECONFLICT, "%s: the checkpoint is of another model: %s: want %.80s, found %.80s"
+                      " (another --output begins anew)", path, key, a ? a : "?", b ? b : "absent");
         free (a);
         free (b);
       }

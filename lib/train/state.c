@@ -189,7 +189,8 @@ compare_settings (const char *name, const json_t *found, const json_t *wanted,
       compare (&d, key, value, NULL);
   if (d.used == 0)
     return MM_OK;
-  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s", name, d.text);
+  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (--accept=SETTING goes on"
+                  " nevertheless, another --output begins anew)", name, d.text);
 }
 
 static mm_status
