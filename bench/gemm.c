@@ -26,7 +26,7 @@
 enum
 {
   M = 2048,                     /* tokens of a micro-batch */
-  ROUNDS = 9,
+  ROUNDS = 7,
   N_PEERS = 2
 };
 

@@ -1,9 +1,10 @@
 /* gemm.c -- driver of products: outputs are split over the threads, chains over the caches.
    SPDX-License-Identifier: Apache-2.0
 
-   A thread walks its outputs in blocks of ROWS by nc; for each, over k in parts of MM_GEMM_K: that much
-   of B stays in the second cache while all rows pass.  Chains of one part go straight to their end;
-   longer ones keep their sums in y where y is the end, else in scratch of one block.  */
+   A thread walks its outputs in blocks; for each, over k in parts of MM_GEMM_K; for each, over nc columns,
+   whose part of B stays in the second cache while all rows pass.  Chains of one part go straight to their
+   end; longer ones keep their sums in y where y is the end, else in scratch of one block.  Columns of A
+   are copied to panels for each part and used for all columns of the block, which is wide then.  */
 
 #include <config.h>
 
@@ -11,7 +12,12 @@
 
 #include "cpu.h"
 
-enum { ROWS = 1024 };
+enum
+{
+  ROWS = 1024, WIDE = 2048,     /* outputs of a block */
+  /* What moving a value to a panel costs, in steps of one output (choose_grid).  */
+  COPY_COST = 30, PACK_COST = 15
+};
 
 struct job
 {
@@ -19,7 +25,8 @@ struct job
   const struct mm_gemm *g;
   size_t row_threads, col_threads;      /* the grid that splits m by n */
   size_t part;                  /* steps of k between two spills */
-  size_t sums, total, pack;     /* floats of each thread's scratch: running sums, pieces, panels */
+  size_t cols;                  /* of a block */
+  size_t sums, total, a, b;     /* floats of each thread's scratch: running sums, pieces, panels */
   float *scratch;
   atomic_bool bad;
 };
@@ -44,15 +51,16 @@ even_piece (size_t n, size_t most, size_t grain)
   return n ? pieces (pieces (n, pieces (n, most)), grain) * grain : grain;
 }
 
-/* The outputs of G from (I, J) on, M by N of them.  */
+/* The outputs of G from (I, J) on, M by N of them; I and J begin a tile.  */
 static struct mm_gemm
-sub_outputs (const struct mm_gemm *g, size_t nr, size_t i, size_t m, size_t j, size_t n)
+sub_outputs (const struct job *job, const struct mm_gemm *g, size_t i, size_t m, size_t j, size_t n)
 {
+  size_t mr = job->kernels->mr, nr = job->kernels->nr;
   struct mm_gemm p = *g;
 
   p.m = m;
   p.n = n;
-  p.a += i * g->a_row;
+  p.a += i / mr * g->a_panel;
   p.b.data += j / nr * g->b.panel;
   if (p.start)
     p.start += i * g->start_ld + j;
@@ -89,12 +97,42 @@ redirect (struct mm_gemm *p, float *y, size_t y_ld)
   p->y_ld = y_ld;
 }
 
+/* One part of the chains of a block, by columns.  */
+static bool
+run_part (const struct job *job, struct mm_gemm *g, float *a_panels, float *b_panels)
+{
+  const struct mm_cpu_kernels *kernels = job->kernels;
+  size_t n = even_piece (g->n, kernels->nc, kernels->nr);
+  bool bad = false;
+
+  if (job->a)
+    {
+      kernels->gemm_copy (g->a, g->a_step, g->m, g->k, a_panels);
+      g->a = a_panels;
+      g->a_row = 1;
+      g->a_step = kernels->mr;
+      g->a_panel = MM_GEMM_A_PANEL (kernels->mr);
+    }
+  for (size_t j = 0; j < g->n; j += n)
+    {
+      struct mm_gemm p = sub_outputs (job, g, 0, g->m, j, least (n, g->n - j));
+
+      if (job->b)
+        {
+          kernels->gemm_pack (p.b.data, p.b.step, false, p.k, p.n, b_panels);
+          p.b = (struct mm_gemm_panels) { b_panels, p.k * kernels->nr, kernels->nr, true };
+        }
+      bad |= kernels->gemm (&p);
+    }
+  return bad;
+}
+
 /* Chains of one piece.  */
 static bool
 run_piece (const struct job *job, const struct mm_gemm *g, float *scratch)
 {
   bool in_y = !g->total && !g->residual && !g->fixed, bad = false;
-  float *sums = in_y ? g->y : scratch;
+  float *sums = in_y ? g->y : scratch, *panels = scratch + job->sums + job->total;
   size_t sums_ld = in_y ? g->y_ld : g->n, part = even_piece (g->k, job->part, 8), k0 = 0;
 
   do
@@ -105,7 +143,7 @@ run_piece (const struct job *job, const struct mm_gemm *g, float *scratch)
         p.start = sums, p.start_ld = sums_ld;
       if (k0 + p.k < g->k)
         redirect (&p, sums, sums_ld);
-      bad |= job->kernels->gemm (&p, scratch + job->sums + job->total);
+      bad |= run_part (job, &p, panels, panels + job->a);
       k0 += part;
     }
   while (k0 < g->k);
@@ -142,7 +180,7 @@ work (void *arg, int thread, int n_threads)
   const struct mm_gemm *g = job->g;
   const struct mm_cpu_kernels *kernels = job->kernels;
   int row_thread = thread / (int) job->col_threads, col_thread = thread % (int) job->col_threads;
-  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->pack);
+  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a + job->b);
   size_t i0, i1, j0, j1, m, n;
   bool bad = false;
 
@@ -150,11 +188,11 @@ work (void *arg, int thread, int n_threads)
   mm_share (g->m, kernels->mr, row_thread, (int) job->row_threads, &i0, &i1);
   mm_share (g->n, kernels->nr, col_thread, (int) job->col_threads, &j0, &j1);
   m = even_piece (i1 - i0, ROWS, kernels->mr);
-  n = even_piece (j1 - j0, kernels->nc, kernels->nr);
+  n = even_piece (j1 - j0, job->cols, kernels->nr);
   for (size_t i = i0; i < i1; i += m)
     for (size_t j = j0; j < j1; j += n)
       {
-        struct mm_gemm p = sub_outputs (g, kernels->nr, i, least (m, i1 - i), j, least (n, j1 - j));
+        struct mm_gemm p = sub_outputs (job, g, i, least (m, i1 - i), j, least (n, j1 - j));
 
         bad |= run_block (job, &p, scratch);
       }
@@ -162,58 +200,63 @@ work (void *arg, int thread, int n_threads)
     atomic_store (&job->bad, true);
 }
 
-/* The grid of threads whose largest share is the smallest; columns first, which share no rows of Y.  */
+/* The grid of threads whose largest share costs least; where equal, columns are split first.  */
 static void
 choose_grid (struct job *job, size_t n_threads)
 {
-  size_t row_tiles = pieces (job->g->m, job->kernels->mr), col_tiles = pieces (job->g->n, job->kernels->nr);
-  size_t best = SIZE_MAX;
+  const struct mm_gemm *g = job->g;
+  size_t mr = job->kernels->mr, nr = job->kernels->nr, best = SIZE_MAX;
 
   for (size_t rows = 1; rows <= n_threads; rows++)
     if (n_threads % rows == 0)
       {
-        size_t share = pieces (row_tiles, rows) * pieces (col_tiles, n_threads / rows);
+        size_t m = pieces (pieces (g->m, mr), rows) * mr, n = pieces (pieces (g->n, nr), n_threads / rows) * nr;
+        size_t cost = m * n + (g->a_step == 1 ? 0 : COPY_COST * m) + (g->b.padded ? 0 : PACK_COST * n);
 
-        if (share < best)
+        if (cost < best)
           {
-            best = share;
+            best = cost;
             job->row_threads = rows;
             job->col_threads = n_threads / rows;
           }
       }
 }
 
-/* Sizes of each thread's scratch.  */
+/* Sizes of blocks and of each thread's scratch.  */
 static void
-choose_scratch (struct job *job)
+choose_blocks (struct job *job)
 {
   const struct mm_gemm *g = job->g;
-  const struct mm_cpu_kernels *kernels = job->kernels;
-  size_t block = least (pieces (g->m, kernels->mr) * kernels->mr, ROWS + kernels->mr)
-                 * least (pieces (g->n, kernels->nr) * kernels->nr, kernels->nc);
+  size_t mr = job->kernels->mr, nr = job->kernels->nr, nc = job->kernels->nc;
+  size_t rows = least (pieces (g->m, mr), pieces (ROWS, mr)) * mr, block;
   bool in_y = !g->residual && !g->fixed && g->k <= MM_CHAIN_CUT;
 
+  job->cols = g->a_step == 1 ? nc : WIDE;
   job->part = MM_GEMM_K;
   /* Few rows and nothing to copy: stay on a panel of B as long as the rows of A fit the cache.  */
-  if (g->m < kernels->mr && g->a_step == 1 && g->b.padded)
-    job->part = MM_GEMM_K * kernels->mr / (g->m ? g->m : 1);
+  if (g->m < mr && g->a_step == 1 && g->b.padded)
+    job->part = MM_GEMM_K * mr / (g->m ? g->m : 1);
+  block = rows * least (pieces (g->n, nr) * nr, job->cols);
   job->sums = g->k > job->part && !in_y ? block : 0;
   job->total = g->k > MM_CHAIN_CUT ? block : 0;
-  job->pack = (kernels->mr + (g->b.padded ? 0 : kernels->nc)) * MM_GEMM_K;
+  job->a = g->a_step == 1 ? 0 : rows / mr * MM_GEMM_A_PANEL (mr);
+  job->b = g->b.padded ? 0 : nc * MM_GEMM_K;
 }
 
 mm_status
-mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *g, bool *bad)
+mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *product, bool *bad)
 {
   struct mm_cpu *cpu = mm_cpu_state (be);
   size_t n_threads = (size_t) mm_team_size (cpu->team);
-  struct job job = { .kernels = cpu->kernels, .g = g };
+  struct mm_gemm g = *product;
+  struct job job = { .kernels = cpu->kernels, .g = &g };
   mm_status st;
 
+  g.a_panel = cpu->kernels->mr * g.a_row;
   choose_grid (&job, n_threads);
-  choose_scratch (&job);
-  st = mm_cpu_scratch (be, MM_SCRATCH_PRODUCT, n_threads, (job.sums + job.total + job.pack) * sizeof (float),
-                       &job.scratch);
+  choose_blocks (&job);
+  st = mm_cpu_scratch (be, MM_SCRATCH_PRODUCT, n_threads,
+                       (job.sums + job.total + job.a + job.b) * sizeof (float), &job.scratch);
   if (st < 0)
     return st;
   mm_team_run (cpu->team, work, &job);

@@ -20,6 +20,10 @@
 
 struct mm_backend;
 
+/* Floats of a copied panel of MR rows of A: what is added takes whole registers that overrun its end and
+   keeps panels from meeting in the cache.  */
+#define MM_GEMM_A_PANEL(mr) ((mr) * MM_GEMM_K + 16)
+
 enum
 {
   MM_GEMM_K = 512,              /* steps of a chain between two spills, for panels that fit the first cache */
@@ -48,6 +52,7 @@ struct mm_gemm
   size_t m, n, k;
   const float *a;               /* element (i, k) at a[i * a_row + k * a_step]; one of them is 1 */
   size_t a_row, a_step;
+  size_t a_panel;               /* from MR rows to the next; mm_cpu_gemm sets it */
   struct mm_gemm_panels b;
   const float *start, *total, *residual;        /* NULL: absent */
   size_t start_ld, total_ld, residual_ld;

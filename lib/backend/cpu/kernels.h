@@ -26,9 +26,12 @@
                              float *p, float *m, float *v)) \
   /* Run ROUNDS rounds of independent fmas in registers; returns their FLOPs.  *SINK keeps them alive.  */ \
   KERNEL (double, peak, (size_t rounds, float *sink)) \
-  /* One thread's part of a product with chains in one piece.  PACK holds gemm_pack floats.  True if FIXED \
-     met a value out of range.  */ \
-  KERNEL (bool, gemm, (const struct mm_gemm *g, float *pack)) \
+  /* One thread's part of a product, chains in one piece and B padded.  True if FIXED met a value out of \
+     range.  */ \
+  KERNEL (bool, gemm, (const struct mm_gemm *g)) \
+  /* Panels of MR rows of A, whose column t stands at a + t * a_step: PANELS [rows / MR rounded up], \
+     MM_GEMM_A_PANEL (MR) apart, of [k][MR], k <= MM_GEMM_K.  */ \
+  KERNEL (void, gemm_copy, (const float *a, size_t a_step, size_t rows, size_t k, float *panels)) \
   /* y [rows, y_ld] = chains over k, from START (NULL: +0; may be y), for at most MR rows and NR columns. \
      Element (i, k) of A at a[i * a_row + k * a_step], (k, j) of B at b[k * b_step + j], readable to NR \
      columns.  For operations that have small products inside.  */ \

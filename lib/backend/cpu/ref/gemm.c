@@ -36,22 +36,30 @@ finish (const struct mm_gemm *g, size_t i, size_t j, float s)
 }
 
 bool
-mm_kernel (gemm) (const struct mm_gemm *g, float *pack)
+mm_kernel (gemm) (const struct mm_gemm *g)
 {
   bool bad = false;
 
-  (void) pack;
   for (size_t i = 0; i < g->m; i++)
     for (size_t j = 0; j < g->n; j++)
       {
+        const float *a = g->a + i / MM_MR * g->a_panel + i % MM_MR * g->a_row;
         const float *b = g->b.data + j / MM_NR * g->b.panel + j % MM_NR;
         const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
         float s;
 
-        mm_kernel (gemm_tile) (1, 1, g->k, g->a + i * g->a_row, 0, g->a_step, b, g->b.step, start, 0, &s, 0);
+        mm_kernel (gemm_tile) (1, 1, g->k, a, 0, g->a_step, b, g->b.step, start, 0, &s, 0);
         bad |= finish (g, i, j, s);
       }
   return bad;
+}
+
+void
+mm_kernel (gemm_copy) (const float *a, size_t a_step, size_t rows, size_t k, float *panels)
+{
+  for (size_t i = 0; i < rows; i++)
+    for (size_t t = 0; t < k; t++)
+      panels[i / MM_MR * MM_GEMM_A_PANEL (MM_MR) + t * MM_MR + i % MM_MR] = a[t * a_step + i];
 }
 
 void

@@ -9,17 +9,24 @@
 enum
 {
   NV = MM_NR / 16,
+  COPIED = MM_MR > 8 ? 16 : 8,  /* values of a register that holds MR */
   B_AHEAD = 8                   /* rows of B that are fetched before they are read */
 };
 
-/* What the next tile reads first, fetched while this one is computed: memory is far behind a tile's pace,
-   and the processor's own prefetching follows neither columns of A nor rows of tiles.  */
+static inline size_t
+least (size_t a, size_t b)
+{
+  return a < b ? a : b;
+}
+
+/* What is read after this tile's chains, fetched while they are computed: memory is far behind a tile's
+   pace, and the processor's own prefetching follows neither columns of A nor rows of tiles.  */
 struct ahead
 {
   const float *a;               /* one element for each step of k, ... */
   size_t a_step;                /* ... this far apart */
-  const float *y;               /* the rows of its sums; NULL: none */
-  size_t y_ld;
+  const char *rows;             /* lines of a tile's rows that will be written; NULL: none */
+  size_t row_bytes, rows_apart;
 };
 
 /* The tile for MR known at compile time; see gemm_tile in kernels.h.  */
@@ -37,10 +44,10 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
 #pragma GCC unroll 2
     for (size_t v = 0; v < NV; v++)
       s[i][v] = start ? v16_load (start + i * start_ld + 16 * v) : v16_zero ();
-  if (ahead->y)
+  if (ahead->rows)
     for (size_t i = 0; i < mr; i++)
-      for (size_t v = 0; v < NV; v++)
-        __builtin_prefetch (ahead->y + i * ahead->y_ld + 16 * v, 1);
+      for (size_t byte = 0; byte < ahead->row_bytes; byte += 64)
+        __builtin_prefetch (ahead->rows + i * ahead->rows_apart + byte, 1);
 
   for (; k > 0; k--)
     {
@@ -170,19 +177,20 @@ finish (const struct mm_gemm *g, size_t i0, size_t j0, size_t rows, size_t cols,
   return m16_any (bad);
 }
 
-/* Bring a panel of A whose columns lie in memory one after the other to [k][MR].  */
-static void
-copy_columns (const float *a, size_t a_step, size_t rows, size_t k, float *to)
+void
+mm_kernel (gemm_copy) (const float *a, size_t a_step, size_t rows, size_t k, float *panels)
 {
-  for (; k > 0; k--)
+  for (size_t t = 0; t < k; t++, a += a_step)
     {
-      if (rows == MM_MR)
-        __builtin_memcpy (to, a, MM_MR * sizeof *a);
-      else
-        for (size_t i = 0; i < rows; i++)
-          to[i] = a[i];
-      a += a_step;
-      to += MM_MR;
+      float *to = panels + t * MM_MR;
+      size_t i = 0;
+
+      /* Whole registers: what is too much lies where the next column goes, or behind the panel.  */
+      for (; i + COPIED <= rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
+        __builtin_memcpy (to, a + i, COPIED * sizeof *a);
+      for (; i < rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
+        for (size_t r = 0; r < MM_MR && i + r < rows; r++)
+          to[r] = a[i + r];
     }
 }
 
@@ -228,81 +236,53 @@ mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, siz
       pack_rows (b + j, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
 }
 
-/* The panel of rows of A that a row of tiles reads.  */
-struct rows
-{
-  const float *a;
-  size_t n, row, step;
-};
-
-/* The panel from row I on; columns are brought to PACK.  */
-static struct rows
-panel_of_rows (const struct mm_gemm *g, size_t i, float *pack)
-{
-  struct rows r = { g->a + i * g->a_row, g->m - i < MM_MR ? g->m - i : MM_MR, g->a_row, g->a_step };
-
-  if (r.step != 1)
-    {
-      copy_columns (r.a, r.step, r.n, g->k, pack);
-      r.a = pack;
-      r.row = 1;
-      r.step = MM_MR;
-    }
-  return r;
-}
-
-/* What to fetch during tile (I, J).  Of the next panel of A each tile fetches one row; where it is
-   columns that are read, the first tile gets the line of each, the second the one it may run into.  */
+/* What to fetch during tile (I, J): of the next panel of A a row for each tile, or all of it where steps
+   lie side by side; of the outputs, the sums of the next tile, which it may start from, or the
+   integers that this one is added to.  */
 static struct ahead
 look_ahead (const struct mm_gemm *g, size_t i, size_t j)
 {
-  size_t tile_of_row = j / MM_NR;
-  struct ahead ahead = { .a = g->a + i * g->a_row };
+  size_t row = j / MM_NR;
+  struct ahead ahead = { .a = g->a };
 
-  if (i + MM_MR < g->m && tile_of_row < (g->a_step == 1 ? MM_MR : 2))
+  if (i + MM_MR < g->m && row < (g->a_step == 1 ? least (MM_MR, g->m - i - MM_MR) : 1))
     {
-      size_t row = g->a_step == 1 ? tile_of_row : tile_of_row * (MM_MR - 1);
-
-      ahead.a += (MM_MR + (row < g->m - i - MM_MR ? row : 0)) * g->a_row;
+      ahead.a = g->a + (i / MM_MR + 1) * g->a_panel + row * g->a_row;
       ahead.a_step = g->a_step;
     }
-  if (!g->fixed)
+  if (g->fixed)
     {
-      ahead.y = j + MM_NR < g->n ? g->y + i * g->y_ld + j + MM_NR : g->y + (i + MM_MR) * g->y_ld;
-      ahead.y_ld = g->y_ld;
+      ahead.rows = (const char *) (g->fixed + i * g->fixed_ld + j);
+      ahead.row_bytes = MM_NR * sizeof *g->fixed;
+      ahead.rows_apart = g->fixed_ld * sizeof *g->fixed;
+    }
+  else if (j + MM_NR < g->n)
+    {
+      ahead.rows = (const char *) (g->y + i * g->y_ld + j + MM_NR);
+      ahead.row_bytes = MM_NR * sizeof *g->y;
+      ahead.rows_apart = g->y_ld * sizeof *g->y;
     }
   return ahead;
 }
 
 bool
-mm_kernel (gemm) (const struct mm_gemm *g, float *pack)
+mm_kernel (gemm) (const struct mm_gemm *g)
 {
   float sums[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
   bool direct = !g->total && !g->residual && !g->fixed, bad = false;
-  struct mm_gemm_panels b = g->b;
 
-  if (!b.padded)
-    {
-      float *panels = pack + MM_MR * MM_GEMM_K;
-
-      mm_kernel (gemm_pack) (b.data, b.step, false, g->k, g->n, panels);
-      b = (struct mm_gemm_panels) { panels, g->k * MM_NR, MM_NR, true };
-    }
   for (size_t i = 0; i < g->m; i += MM_MR)
-    {
-      struct rows r = panel_of_rows (g, i, pack);
+    for (size_t j = 0; j < g->n; j += MM_NR)
+      {
+        size_t rows = least (MM_MR, g->m - i), cols = least (MM_NR, g->n - j);
+        const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
+        const struct ahead ahead = look_ahead (g, i, j);
 
-      for (size_t j = 0; j < g->n; j += MM_NR)
-        {
-          size_t cols = g->n - j < MM_NR ? g->n - j : MM_NR;
-          const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
-          const struct ahead ahead = look_ahead (g, i, j);
-
-          any_tile (r.n, cols, g->k, r.a, r.row, r.step, b.data + j / MM_NR * b.panel, b.step, start,
-                    g->start_ld, direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
-          if (!direct)
-            bad |= finish (g, i, j, r.n, cols, sums);
-        }
-    }
+        any_tile (rows, cols, g->k, g->a + i / MM_MR * g->a_panel, g->a_row, g->a_step,
+                  g->b.data + j / MM_NR * g->b.panel, g->b.step, start, g->start_ld,
+                  direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
+        if (!direct)
+          bad |= finish (g, i, j, rows, cols, sums);
+      }
   return bad;
 }
