@@ -1,3 +1,30 @@
-# Fuzzing needs clang and flags of its own (see the targets), so `make' leaves them alone.
-EXTRA_PROGRAMS += fuzz/safetensors
-fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+# make fuzz: a build of its own by clang, in fuzz/build, with one program for each parser.
+# A build inside the source tree has to be cleaned first (make distclean), as for any second build.  Run one as
+#   fuzz/build/fuzz/tokenizer -max_total_time=300 FOLDER-OF-EXAMPLES
+fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset
+EXTRA_PROGRAMS += $(fuzz_programs)
+EXTRA_DIST += fuzz/fuzz.h
+fuzz_safetensors_SOURCES = fuzz/safetensors.c
+fuzz_safetensors_LDFLAGS = -fsanitize=fuzzer
+fuzz_tokenizer_SOURCES = fuzz/tokenizer.c
+fuzz_tokenizer_LDFLAGS = -fsanitize=fuzzer
+fuzz_documents_SOURCES = fuzz/documents.c
+fuzz_documents_LDFLAGS = -fsanitize=fuzzer
+fuzz_config_SOURCES = fuzz/config.c
+fuzz_config_LDFLAGS = -fsanitize=fuzzer
+fuzz_dataset_SOURCES = fuzz/dataset.c
+fuzz_dataset_LDFLAGS = -fsanitize=fuzzer
+
+fuzz:
+	@command -v clang >/dev/null || { echo "make fuzz needs clang" >&2; exit 1; }
+	$(MKDIR_P) fuzz/build
+	cd fuzz/build && { test -f Makefile || $(abs_srcdir)/configure -q CC="$(FUZZ_CC)" \
+	  CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined"; }
+	cd fuzz/build && $(MAKE) $(AM_MAKEFLAGS) $(fuzz_programs)
+.PHONY: fuzz
+FUZZ_CC = clang
+
+clean-local: clean-fuzz
+clean-fuzz:
+	rm -rf fuzz/build
+.PHONY: clean-fuzz
