@@ -18,3 +18,5 @@ EXTRA_DIST += tests/interop/folder.py
 # By hand, where HuggingFace tokenizers is installed.
 EXTRA_PROGRAMS += tests/interop/sweep
 EXTRA_DIST += tests/interop/sweep-tokenizers.py
+# By hand, with PyTorch: minutes of training on real text, here and there.
+EXTRA_DIST += tests/interop/real-text.sh tests/interop/torch_loop.py
