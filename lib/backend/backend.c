@@ -73,7 +73,7 @@ mm_backend_open (const char *name, int n_threads, struct mm_backend **be)
         if (!(is_auto && st == MM_EDEVICE && i + 1 < N_BACKENDS))
           return st;
       }
-  return mm_fail (MM_EUNSUP, "backend '%s' is not in this build (it has %s)", name, mm_backend_list ());
+  return mm_fail (MM_EUSAGE, "backend '%s' is not in this build (it has %s)", name, mm_backend_list ());
 }
 
 void

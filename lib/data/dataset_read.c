@@ -260,6 +260,8 @@ mm_dataset_open (const char *dir, bool verify, struct mm_dataset **out)
   name = mm_path_join (dir, "dataset.json");
   st = name ? mm_read_file (name, DESCRIPTION_LIMIT, &text, &size)
             : mm_fail (MM_ENOMEM, "%s: no memory for a name", dir);
+  if (st == MM_ENOENT)
+    st = mm_fail_prefix (st, "%s: want a dataset folder made by minimind-pack", dir);
   if (st >= 0)
     st = open_all (d, name, text, size, verify);
   free (text);

@@ -49,8 +49,9 @@ read_header (struct mm_safetensors *f, char **text, size_t *length, uint64_t *st
   for (int i = 7; i >= 0; i--)
     n = n << 8 | raw[i];
   if (n > MM_MAX_HEADER)
-    return mm_fail (MM_EFORMAT, "%s: no safetensors file: claims a header of %llu bytes, want at most %llu",
-                    f->path, (unsigned long long) n, (unsigned long long) MM_MAX_HEADER);
+    return mm_fail (MM_EFORMAT, "%s: not a safetensors file (its first 8 bytes would be a header's size of %llu,"
+                    " want at most %llu)", f->path, (unsigned long long) n,
+                    (unsigned long long) MM_MAX_HEADER);
   if (n > f->size - sizeof raw)
     return mm_fail (MM_EFORMAT, "%s: truncated: claims a header of %llu bytes, the file has %llu",
                     f->path, (unsigned long long) n, (unsigned long long) f->size);

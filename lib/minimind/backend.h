@@ -15,7 +15,7 @@ enum { MM_NUMERICS_VERSION = 1 };
 
 /* Open the backend called NAME: "cpu", "cuda" or "auto" (the best in this build that has a
    device).  N_THREADS for the CPU.  The environment variable MM_CPU = generic, avx2, avx512 or
-   neon forces narrower kernels (same bits).  MM_EUNSUP if this build or processor lacks it,
+   neon forces narrower kernels (same bits).  MM_EUSAGE if this build or processor lacks it,
    MM_EDEVICE if no device answers.  Close with mm_backend_close.  */
 mm_status mm_backend_open (const char *name, int n_threads, struct mm_backend **be) MM_NODISCARD;
 void mm_backend_close (struct mm_backend *be);  /* accepts NULL */

@@ -30,7 +30,8 @@ find_checkpoint (const struct mm_train_config *c, char **dir)
     }
   st = mm_checkpoint_newest (c->output, dir);
   if (st == MM_OK && *dir)
-    st = mm_fail (MM_EEXIST, "%s: --resume=never, but this checkpoint is there already", *dir);
+    st = mm_fail (MM_EEXIST, "%s: this checkpoint is there already, which --resume=never would overwrite: give another"
+                  " --output, or leave --resume out to go on from it", *dir);
   free (*dir);
   *dir = NULL;
   return st;

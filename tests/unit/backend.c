@@ -18,12 +18,12 @@ test_refusals (void)
 {
   struct mm_backend *be = (struct mm_backend *) &be;
 
-  ok (mm_backend_open ("abacus", 1, &be) == MM_EUNSUP && !be, "an unknown backend");
+  ok (mm_backend_open ("abacus", 1, &be) == MM_EUSAGE && !be, "an unknown backend");
   ok (strstr (mm_error_message (), "abacus") != NULL, "the message names it");
   ok (mm_backend_open ("cpu", 0, &be) == MM_EINVAL && !be, "no threads");
   ok (mm_backend_open ("cpu", 1025, &be) == MM_EINVAL && !be, "too many threads");
   setenv ("MM_CPU", "z80", 1);
-  ok (mm_backend_open ("cpu", 1, &be) == MM_EUNSUP && !be, "unknown kernels");
+  ok (mm_backend_open ("cpu", 1, &be) == MM_EUSAGE && !be, "unknown kernels");
   ok (strstr (mm_error_message (), "z80") != NULL, "the message names them");
   unsetenv ("MM_CPU");
   mm_backend_close (NULL);

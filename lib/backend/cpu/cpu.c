@@ -67,11 +67,11 @@ choose_kernels (const struct mm_cpu_kernels **kernels)
     if (want && *want ? strcmp (sets[i].kernels->name, want) == 0 : sets[i].have ())
       {
         if (!sets[i].have ())
-          return mm_fail (MM_EUNSUP, "MM_CPU=%s: this processor lacks it", want);
+          return mm_fail (MM_EUSAGE, "MM_CPU=%s: this processor lacks it", want);
         *kernels = sets[i].kernels;
         return MM_OK;
       }
-  return mm_fail (MM_EUNSUP, "MM_CPU=%s: not in this build (it has %s)", want, mm_backend_list ());
+  return mm_fail (MM_EUSAGE, "MM_CPU=%s: not in this build (it has %s)", want, mm_backend_list ());
 }
 
 /* ---- memory ---- */
