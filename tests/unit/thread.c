@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include <fenv.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -75,6 +76,24 @@ test_team (int n)
   mm_team_close (w.team);
 }
 
+/* Open a team whose threads ask for more stack than there are addresses.  */
+static mm_status
+no_stacks (struct mm_team **team)
+{
+  pthread_attr_t usual, huge;
+  mm_status st;
+
+  pthread_getattr_default_np (&usual);
+  pthread_attr_init (&huge);
+  pthread_attr_setstacksize (&huge, (size_t) 1 << 50);
+  pthread_setattr_default_np (&huge);
+  st = mm_team_open (3, team);
+  pthread_setattr_default_np (&usual);
+  pthread_attr_destroy (&huge);
+  pthread_attr_destroy (&usual);
+  return st;
+}
+
 static void
 test_refusals (void)
 {
@@ -83,6 +102,8 @@ test_refusals (void)
   ok (mm_team_open (0, &team) == MM_EINVAL && !team, "no threads");
   ok (mm_team_open (1025, &team) == MM_EINVAL && strstr (mm_error_message (), "1025"),
       "too many threads");
+  ok (no_stacks (&team) == MM_ENOMEM && !team && strstr (mm_error_message (), "thread 1"),
+      "a thread that cannot start");
   mm_team_close (NULL);
   ok (mm_cpus_allowed () >= 1, "at least one processor");
 }
