@@ -64,7 +64,7 @@ def main():
         max_position_embeddings=32768, attn_implementation="sdpa"))
     model.train()
     ids = torch.randint(VOCAB, (MICRO, SEQ_LEN + 1))
-    print("torch", torch.__version__, "with", torch.backends.cpu.get_cpu_capability(), flush=True)
+    print("version: torch", torch.__version__, "with", torch.backends.cpu.get_cpu_capability(), flush=True)
     compiled = torch.compile(model)
     for name, module, autocast in (("float32-eager", model, False), ("float32-compiled", compiled, False),
                                    ("bfloat16-eager", model, True), ("bfloat16-compiled", compiled, True)):
