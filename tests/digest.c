@@ -183,5 +183,5 @@ main (int argc, char **argv)
     }
   if (st < 0)
     fprintf (stderr, "digest: %s\n", mm_error_message ());
-  return st == MM_EUNSUP ? 77 : st < 0;
+  return st == MM_EUSAGE ? 77 : st < 0;
 }

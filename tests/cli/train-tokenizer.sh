@@ -11,7 +11,7 @@ sed 's/.*/{"id": 1, "text": "&"}/' lines.txt >lines.jsonl
 sed 's/.*/{"body": "&"}/' lines.txt >body.jsonl
 mkdir in && cd in && split -l 1 -a 3 ../lines.txt d && for f in d*; do
   printf %s "$(cat $f)" >$f.txt && rm $f; done && cd .. || exit 99
-tar -cf lines.tar -C in . && gzip -k lines.jsonl && xz -k lines.jsonl || exit 99
+tar -cf lines.tar -C in . && gzip -k lines.jsonl || exit 99
 
 train () { run minimind-train-tokenizer --vocab-size=290 "$@"; }
 same_tokenizer () { cmp "$1" tokenizer.json && cmp "${1%.json}_config.json" tokenizer_config.json; }
@@ -28,7 +28,9 @@ for n in 1 2 3 7; do
   ok "$n threads" train --threads=$n lines.jsonl -o t$n.tokenizer.json
   ok "$n threads: the same files" same_tokenizer t$n.tokenizer.json
 done
+if command -v xz >/dev/null; then xz -k lines.jsonl; else tap_skip "lines.jsonl.xz" "no xz"; fi
 for input in lines.jsonl.gz lines.jsonl.xz lines.tar; do
+  test -f $input || continue
   ok "$input" train $input -o $input.tokenizer.json
   ok "$input: the same files" same_tokenizer $input.tokenizer.json
 done
