@@ -2,7 +2,8 @@ bin_PROGRAMS += minimind-tokenize
 tools += minimind-tokenize
 minimind_tokenize_SOURCES = \
   tokenize/main.c tokenize/tokenize.c tokenize/tokenize.h \
-  tokenize/batch.c tokenize/batch.h tokenize/decode.c tokenize/sample.c
+  tokenize/batch.c tokenize/batch.h tokenize/sink.c tokenize/sink.h \
+  tokenize/report.c tokenize/report.h tokenize/decode.c tokenize/sample.c
 pages += man/minimind-tokenize.1
 EXTRA_DIST += man/tokenize.h2m
 

@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <argp.h>
+#include <string.h>
 
 #include <minimind/cli.h>
 #include <minimind/thread.h>
@@ -26,11 +27,14 @@ static const char doc[] =
 static const char args_doc[] = "--tokenizer=FILE INPUT... -o FILE\n--decode TOKENS... [-o FILE]";
 
 enum { OPT_TOKENIZER = 0x100, OPT_NO_EOS, OPT_BOS, OPT_EOS, OPT_PARSE_SPECIAL, OPT_DECODE,
-       OPT_COUNT, OPT_DUMP_SAMPLE, OPT_JSON, OPT_THREADS, OPT_FORCE };
+       OPT_COUNT, OPT_DUMP_SAMPLE, OPT_JSON, OPT_THREADS, OPT_FORCE, OPT_OUTPUT_FORMAT };
 
 static const struct argp_option options[] = {
   { "tokenizer", OPT_TOKENIZER, "FILE", 0, "use this tokenizer.json, or the one in folder FILE", 0 },
-  { "output", 'o', "FILE", 0, "write the token file FILE; with --decode a text", 0 },
+  { "output", 'o', "FILE", 0, "write the token file FILE; with --decode a text; \"-\" is standard output", 0 },
+  { "output-format", OPT_OUTPUT_FORMAT, "NAME", 0,
+    "write tokens, a token file; text, a line of ids for each document; or raw, little-endian integers "
+    "of 16 bits, or 32 where the vocabulary needs them [tokens; to \"-\" text]", 0 },
   { "bos", OPT_BOS, NULL, 0, "begin each document with the tokenizer's bos", 0 },
   { "no-eos", OPT_NO_EOS, NULL, 0, "do not end documents with eos", 0 },
   { "eos", OPT_EOS, "TOKEN", 0, "end documents with TOKEN [the tokenizer's eos]", 0 },
@@ -45,7 +49,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-check_mode (const struct tokenize_config *c, struct argp_state *state)
+check_mode (struct tokenize_config *c, struct argp_state *state)
 {
   if (c->n_inputs == 0)
     argp_error (state, "give at least one input");
@@ -53,6 +57,8 @@ check_mode (const struct tokenize_config *c, struct argp_state *state)
     argp_error (state, "--decode, --count and --dump-sample exclude each other");
   if (c->no_eos && c->eos)
     argp_error (state, "--eos and --no-eos exclude each other");
+  if (c->output_kind_given && (c->decode || c->count || c->sample))
+    argp_error (state, "--output-format is for ids that are written");
   if (c->json && !c->count)
     argp_error (state, "--json goes with --count");
   if (c->decode)
@@ -63,11 +69,19 @@ check_mode (const struct tokenize_config *c, struct argp_state *state)
     argp_error (state, "--count and --dump-sample write nothing: leave --output out");
   if (!c->output && !c->count && !c->sample)
     argp_error (state, "give --output=FILE");
+  if (c->output && strcmp (c->output, "-") == 0)
+    {
+      if (!c->output_kind_given)
+        c->output_kind = OUTPUT_TEXT;
+      else if (c->output_kind == OUTPUT_TOKENS)
+        argp_error (state, "a token file is no stream: --output-format=text or raw goes to standard output");
+    }
 }
 
 static error_t
 parse_opt (int key, char *arg, struct argp_state *state)
 {
+  static const char *const outputs[] = { "tokens", "text", "raw", NULL };
   struct tokenize_config *c = state->input;
 
   switch (key)
@@ -77,6 +91,10 @@ parse_opt (int key, char *arg, struct argp_state *state)
       break;
     case 'o':
       c->output = mm_cli_path (state, "output", arg);
+      break;
+    case OPT_OUTPUT_FORMAT:
+      c->output_kind = (enum tokenize_output) mm_cli_choice (state, "output-format", arg, outputs);
+      c->output_kind_given = true;
       break;
     case OPT_TOKENIZER:
       c->tokenizer = mm_cli_path (state, "tokenizer", arg);

@@ -1,20 +1,13 @@
-/* tokenize.c -- documents into a token file, or into numbers.
+/* tokenize.c -- documents into ids, in their order.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <jansson.h>
-
-#include <minimind/json.h>
 #include <minimind/log.h>
-#include <minimind/tokens.h>
 
 #include "batch.h"
+#include "report.h"
+#include "sink.h"
 #include "tokenize.h"
 
 struct run
@@ -23,11 +16,9 @@ struct run
   struct mm_tokenizer *t;
   struct tokenize_frame frame;
   struct mm_documents *documents;
-  struct mm_tokens_writer *writer;      /* NULL: only count */
   struct batch *batch;
-  uint64_t n_tokens;
-  bool special_seen, eos_seen;  /* the user was told */
-  double start;
+  struct sink *sink;
+  struct report report;
 };
 
 /* ---- shared with the other works ---- */
@@ -68,57 +59,14 @@ tokenize_cut (const void *arg, const char *text, size_t size, size_t limit)
   return mm_encode_cut (cutter->t, text, size, limit, cutter->flags);
 }
 
-/* ---- what to warn of ---- */
-
-/* Does TEXT end, but for white space, with the text of token ID?  */
-static bool
-ends_with (const struct mm_tokenizer *t, int32_t id, const char *text, size_t size)
-{
-  size_t n;
-  const char *bytes = mm_tokenizer_bytes (t, (uint32_t) id, &n);
-
-  while (size > 0 && strchr (" \t\r\n", text[size - 1]) && text[size - 1] != '\0')
-    size--;
-  return size >= n && memcmp (text + size - n, bytes, n) == 0;
-}
-
-static void
-warn_of_text (struct run *r, const struct mm_document_part *part)
-{
-  size_t size;
-  int32_t id;
-
-  if (!r->special_seen && !r->c->parse_special
-      && (id = mm_tokenizer_special_in (r->t, part->text, part->size)) != MM_NO_TOKEN)
-    {
-      r->special_seen = true;
-      mm_warn ("special tokens such as %s stand in the text and are taken for text; "
-               "--parse-special makes them tokens", mm_tokenizer_bytes (r->t, (uint32_t) id, &size));
-    }
-  if (!r->eos_seen && part->last && r->frame.eos != MM_NO_TOKEN
-      && ends_with (r->t, r->frame.eos, part->text, part->size))
-    {
-      r->eos_seen = true;
-      mm_warn ("documents end with %s already and get another; --no-eos leaves it out",
-               mm_tokenizer_bytes (r->t, (uint32_t) r->frame.eos, &size));
-    }
-}
-
 /* ---- writing ---- */
-
-static mm_status
-put (struct run *r, const uint32_t *ids, size_t count)
-{
-  r->n_tokens += count;
-  return r->writer ? mm_tokens_add (r->writer, ids, count) : MM_OK;
-}
 
 static mm_status
 put_token (struct run *r, int32_t id)
 {
   uint32_t one = (uint32_t) id;
 
-  return id == MM_NO_TOKEN ? MM_OK : put (r, &one, 1);
+  return id == MM_NO_TOKEN ? MM_OK : sink_add (r->sink, &one, 1);
 }
 
 /* Encode what is collected and write it in order.  */
@@ -133,31 +81,13 @@ drain (struct run *r)
       if (ids.first)
         st = put_token (r, r->frame.bos);
       if (st == MM_OK)
-        st = put (r, ids.ids, ids.count);
+        st = sink_add (r->sink, ids.ids, ids.count);
       if (st == MM_OK && ids.last)
         st = put_token (r, r->frame.eos);
-      if (st == MM_OK && ids.last && r->writer)
-        st = mm_tokens_end_document (r->writer);
+      if (st == MM_OK && ids.last)
+        st = sink_end_document (r->sink);
     }
   return st;
-}
-
-static void
-show_progress (const struct run *r)
-{
-  char done_text[32], total_text[32], speed[32];
-  uint64_t done, total;
-
-  if (!mm_progress_due ())
-    return;
-  mm_documents_progress (r->documents, &done, &total);
-  mm_format_bytes (done, done_text);
-  mm_format_bytes ((uint64_t) ((double) done / (mm_now () - r->start + 1e-9)), speed);
-  if (total)
-    mm_progress ("%s of %s, %" PRIu64 " tokens, %s/s", done_text, mm_format_bytes (total, total_text),
-                 r->n_tokens, speed);
-  else
-    mm_progress ("%s, %" PRIu64 " tokens, %s/s", done_text, r->n_tokens, speed);
 }
 
 static mm_status
@@ -172,72 +102,18 @@ run (struct run *r)
       st = mm_documents_next (r->documents, &part, &more);
       if (st < 0 || !more)
         break;
-      warn_of_text (r, &part);
+      report_text (&r->report, &part);
       st = batch_add (r->batch, part.text, part.size, part.first, part.last, &full);
       if (st == MM_OK && full)
         {
           st = drain (r);
-          show_progress (r);
+          report_progress (&r->report, r->documents, sink_count (r->sink));
         }
     }
   if (st == MM_OK)
     st = drain (r);
   mm_progress_end ();
   return st;
-}
-
-/* ---- the report ---- */
-
-static double
-bytes_per_token (const struct mm_document_counts *n, uint64_t tokens)
-{
-  return tokens ? (double) n->bytes / (double) tokens : 0;
-}
-
-/* --count: the result, on standard output.  */
-static mm_status
-print_count (const struct run *r, const struct mm_document_counts *n)
-{
-  double ratio = bytes_per_token (n, r->n_tokens);
-  json_t *object;
-  char *text;
-  mm_status st;
-
-  if (!r->c->json)
-    {
-      printf ("documents        %" PRIu64 "\ntokens           %" PRIu64 "\nbytes            %" PRIu64
-              "\nbytes per token  %.3f\n", n->documents, r->n_tokens, n->bytes, ratio);
-      return MM_OK;
-    }
-  object = json_pack ("{s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "documents", (json_int_t) n->documents,
-                      "tokens", (json_int_t) r->n_tokens, "bytes", (json_int_t) n->bytes,
-                      "bytes_per_token", ratio, "empty", (json_int_t) n->empty,
-                      "skipped", (json_int_t) n->skipped, "replaced", (json_int_t) n->replaced);
-  st = mm_json_text (object, true, &text);
-  json_decref (object);
-  if (st == MM_OK)
-    {
-      fputs (text, stdout);
-      free (text);
-    }
-  return st;
-}
-
-static void
-report (const struct run *r, const struct mm_document_counts *n)
-{
-  char bytes[32], seconds[32];
-
-  if (!r->c->count)
-    mm_info ("%" PRIu64 " documents, %s, %" PRIu64 " tokens (%.2f bytes each) in %s", n->documents,
-             mm_format_bytes (n->bytes, bytes), r->n_tokens, bytes_per_token (n, r->n_tokens),
-             mm_format_seconds (mm_now () - r->start, seconds));
-  if (n->empty)
-    mm_info ("%" PRIu64 " empty documents left out", n->empty);
-  if (n->skipped)
-    mm_warn ("%" PRIu64 " documents with errors left out", n->skipped);
-  if (n->replaced)
-    mm_warn ("%" PRIu64 " times U+FFFD put in for what is not UTF-8", n->replaced);
 }
 
 /* ---- the whole ---- */
@@ -253,22 +129,25 @@ open_all (struct run *r, const struct tokenize_cutter *cutter)
   st = mm_documents_open (r->c->inputs, r->c->n_inputs, &options, &r->documents);
   if (st == MM_OK)
     st = batch_open (r->t, cutter->flags, r->c->n_threads, &r->batch);
-  if (st == MM_OK && !r->c->count)
-    st = mm_tokens_create (r->c->output, r->c->force, r->t, &r->writer);
+  if (st == MM_OK)
+    st = sink_open (r->c, r->t, &r->sink);
   return st;
 }
 
 mm_status
 tokenize (const struct tokenize_config *c)
 {
-  struct run r = { .c = c, .start = mm_now () };
+  struct run r = { .c = c, .report.c = c };
   struct tokenize_cutter cutter = { .flags = c->parse_special ? MM_PARSE_SPECIAL : 0 };
   struct mm_document_counts counts;
+  uint64_t tokens;
   mm_status st = tokenize_load (c, &r.t, &r.frame);
 
   if (st == MM_OK)
     {
-      cutter.t = r.t;
+      cutter.t = r.report.t = r.t;
+      r.report.start = mm_now ();
+      r.report.frame = r.frame;
       st = open_all (&r, &cutter);
     }
   if (st == MM_OK)
@@ -276,15 +155,13 @@ tokenize (const struct tokenize_config *c)
   if (st == MM_OK)
     {
       mm_documents_counts (r.documents, &counts);
-      if (r.writer)
-        st = mm_tokens_commit (r.writer);
-      else
-        st = print_count (&r, &counts);
-      r.writer = NULL;
+      tokens = sink_count (r.sink);
+      st = sink_commit (r.sink);
+      r.sink = NULL;
     }
   if (st == MM_OK)
-    report (&r, &counts);
-  mm_tokens_abort (r.writer);
+    st = report_end (&r.report, &counts, tokens);
+  sink_abort (r.sink);
   batch_close (r.batch);
   mm_documents_close (r.documents);
   mm_tokenizer_free (r.t);

@@ -10,6 +10,13 @@
 #include <minimind/documents.h>
 #include <minimind/tokenizer.h>
 
+enum tokenize_output
+{
+  OUTPUT_TOKENS,                /* a token file */
+  OUTPUT_TEXT,                  /* ids in decimal, a line for each document */
+  OUTPUT_RAW                    /* ids as little-endian integers, as wide as in a token file */
+};
+
 struct tokenize_config
 {
   const char *const *inputs;
@@ -17,6 +24,8 @@ struct tokenize_config
   const char *tokenizer;        /* file or folder */
   const char *output;
   bool force;
+  enum tokenize_output output_kind;
+  bool output_kind_given;
   struct mm_document_options documents;
   bool bos, no_eos, parse_special;
   const char *eos;              /* in place of the tokenizer's, or NULL */

@@ -61,6 +61,18 @@ ok "through JSON too" cmp odd.tokens odd2.tokens
 ok "eos is kept when asked" sh -c 'minimind-tokenize --decode --no-eos tokens | head -1 | grep "<|im_end|>"'
 ok "another delimiter" sh -c 'test "$(minimind-tokenize --decode --delimiter=\\t tokens | tr -cd "\t" | wc -c)" = 399'
 
+# ---- ids for others ----
+
+ok "ids as text" sh -c 'minimind-tokenize -q --tokenizer=. lines.jsonl -o - >ids.txt'
+ok "a line for each document" test "$(wc -l <ids.txt)" -eq 400
+ok "ids as integers" sh -c 'minimind-tokenize -q --tokenizer=. --output-format=raw lines.jsonl -o - >ids.raw'
+ok "the same ids" sh -c 'od -An -v -tu2 --endian=little ids.raw | tr -s " \n" "\n\n" | grep . >a; \
+   tr " " "\n" <ids.txt >b; cmp a b'
+ok "as many as there are" test "$(wc -l <b)" -eq "$(count_of lines.jsonl)"
+ok "both to files" sh -c 'minimind-tokenize -q --tokenizer=. --output-format=text lines.jsonl -o ids2.txt \
+   && minimind-tokenize -q --tokenizer=. --output-format=raw lines.jsonl -o ids2.raw'
+ok "with the same bytes" sh -c 'cmp ids.txt ids2.txt && cmp ids.raw ids2.raw'
+
 # ---- options ----
 
 n=$(count_of --no-eos lines.jsonl)
@@ -105,6 +117,7 @@ ok "--format=chat" status_is 64 encode --format=chat lines.jsonl -o x
 ok "is not supported yet" says 'not supported yet'
 for wrong in "" "-o x" "--tokenizer=." "--tokenizer=. lines.txt" "--tokenizer=. --count -o x lines.txt" \
              "--count --decode tokens" "--tokenizer=. --json lines.txt -o x" \
+             "--tokenizer=. --output-format=tokens lines.txt -o -" "--tokenizer=. --output-format=raw --count lines.txt" \
              "--tokenizer=. --eos=a --no-eos lines.txt -o x" "--tokenizer=. --dump-sample=0 lines.txt" \
              "--tokenizer=. --on-error=shrug lines.txt -o x" "--tokenizer=. --delimiter=\\q lines.txt -o x"; do
   ok "usage: $wrong" status_is 64 minimind-tokenize $wrong

@@ -1,0 +1,132 @@
+/* report.c -- warnings, progress and counts of minimind-tokenize.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include <minimind/json.h>
+#include <minimind/log.h>
+
+#include "report.h"
+
+/* ---- what to warn of ---- */
+
+/* Does TEXT end, but for white space, with the text of token ID?  */
+static bool
+ends_with (const struct mm_tokenizer *t, int32_t id, const char *text, size_t size)
+{
+  size_t n;
+  const char *bytes = mm_tokenizer_bytes (t, (uint32_t) id, &n);
+
+  while (size > 0 && strchr (" \t\r\n", text[size - 1]) && text[size - 1] != '\0')
+    size--;
+  return size >= n && memcmp (text + size - n, bytes, n) == 0;
+}
+
+void
+report_text (struct report *r, const struct mm_document_part *part)
+{
+  size_t size;
+  int32_t id;
+
+  if (!r->special_seen && !r->c->parse_special
+      && (id = mm_tokenizer_special_in (r->t, part->text, part->size)) != MM_NO_TOKEN)
+    {
+      r->special_seen = true;
+      mm_warn ("special tokens such as %s stand in the text and are taken for text; "
+               "--parse-special makes them tokens", mm_tokenizer_bytes (r->t, (uint32_t) id, &size));
+    }
+  if (!r->eos_seen && part->last && r->frame.eos != MM_NO_TOKEN
+      && ends_with (r->t, r->frame.eos, part->text, part->size))
+    {
+      r->eos_seen = true;
+      mm_warn ("documents end with %s already and get another; --no-eos leaves it out",
+               mm_tokenizer_bytes (r->t, (uint32_t) r->frame.eos, &size));
+    }
+}
+
+/* ---- progress ---- */
+
+void
+report_progress (const struct report *r, const struct mm_documents *d, uint64_t tokens)
+{
+  char done_text[32], total_text[32], speed[32], left[32];
+  uint64_t done, total;
+  double rate;
+
+  if (!mm_progress_due ())
+    return;
+  mm_documents_progress (d, &done, &total);
+  rate = (double) done / (mm_now () - r->start + 1e-9);
+  mm_format_bytes (done, done_text);
+  mm_format_bytes ((uint64_t) rate, speed);
+  if (total >= done && rate > 0)
+    mm_progress ("%s of %s, %" PRIu64 " tokens, %s/s, %s left", done_text,
+                 mm_format_bytes (total, total_text), tokens, speed,
+                 mm_format_seconds ((double) (total - done) / rate, left));
+  else
+    mm_progress ("%s, %" PRIu64 " tokens, %s/s", done_text, tokens, speed);
+}
+
+/* ---- the end ---- */
+
+static double
+bytes_per_token (const struct mm_document_counts *n, uint64_t tokens)
+{
+  return tokens ? (double) n->bytes / (double) tokens : 0;
+}
+
+/* --count: the result, on standard output.  */
+static mm_status
+print_count (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
+{
+  double ratio = bytes_per_token (n, tokens);
+  json_t *object;
+  char *text;
+  mm_status st;
+
+  if (!r->c->json)
+    {
+      printf ("documents        %" PRIu64 "\ntokens           %" PRIu64 "\nbytes            %" PRIu64
+              "\nbytes per token  %.3f\n", n->documents, tokens, n->bytes, ratio);
+      return MM_OK;
+    }
+  object = json_pack ("{s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "documents", (json_int_t) n->documents,
+                      "tokens", (json_int_t) tokens, "bytes", (json_int_t) n->bytes,
+                      "bytes_per_token", ratio, "empty", (json_int_t) n->empty,
+                      "skipped", (json_int_t) n->skipped, "replaced", (json_int_t) n->replaced);
+  st = mm_json_text (object, true, &text);
+  json_decref (object);
+  if (st == MM_OK)
+    {
+      fputs (text, stdout);
+      free (text);
+    }
+  return st;
+}
+
+mm_status
+report_end (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
+{
+  char bytes[32], seconds[32], speed[32];
+  double took = mm_now () - r->start;
+
+  if (!r->c->count)
+    mm_info ("%" PRIu64 " documents, %s, %" PRIu64 " tokens (%.2f bytes each) in %s, %s/s", n->documents,
+             mm_format_bytes (n->bytes, bytes), tokens, bytes_per_token (n, tokens),
+             mm_format_seconds (took, seconds),
+             mm_format_bytes ((uint64_t) ((double) n->bytes / (took + 1e-9)), speed));
+  if (n->empty)
+    mm_info ("%" PRIu64 " empty documents left out", n->empty);
+  if (n->skipped)
+    mm_warn ("%" PRIu64 " documents with errors left out", n->skipped);
+  if (n->replaced)
+    mm_warn ("%" PRIu64 " times U+FFFD put in for what is not UTF-8", n->replaced);
+  return r->c->count ? print_count (r, n, tokens) : MM_OK;
+}

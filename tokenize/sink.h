@@ -1,0 +1,30 @@
+/* sink.h -- where ids go: a token file, lines of numbers, raw integers, or only into a count.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef TOKENIZE_SINK_H
+#define TOKENIZE_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokenize.h"
+
+struct sink;                    /* opaque */
+
+/* What C asks for: nothing is written with --count.  MM_EUSAGE for a token file on a stream, whose
+   header is written last.  */
+mm_status sink_open (const struct tokenize_config *c, const struct mm_tokenizer *t,
+                     struct sink **s) MM_NODISCARD;
+
+/* Append ids to the document under way; end it.  */
+mm_status sink_add (struct sink *s, const uint32_t *ids, size_t count) MM_NODISCARD;
+mm_status sink_end_document (struct sink *s) MM_NODISCARD;
+
+/* Ids so far.  */
+uint64_t sink_count (const struct sink *s);
+
+/* Complete, or give up: frees S.  */
+mm_status sink_commit (struct sink *s) MM_NODISCARD;
+void sink_abort (struct sink *s);       /* accepts NULL */
+
+#endif /* TOKENIZE_SINK_H */
