@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <jansson.h>
 
 #include <minimind/error.h>
@@ -37,5 +38,9 @@ mm_status mm_json_string (const char *name, const json_t *object, const char *ke
    on Jansson's version: a real has the fewest digits that read back as the same double.  MM_EINVAL
    beyond 64 levels.  */
 mm_status mm_json_text (const json_t *object, bool pretty, char **text) MM_NODISCARD;
+
+/* VALUE on F as Python's json.dumps (ensure_ascii=False) writes it, and with it the tojson of chat
+   templates: ", " and ": " between, numbers as repr.  MM_EINVAL beyond 64 levels; errors of F stay there.  */
+mm_status mm_json_write_python (const json_t *value, FILE *f) MM_NODISCARD;
 
 #endif /* MINIMIND_JSON_H */

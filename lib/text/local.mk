@@ -1,6 +1,7 @@
 lib_libcore_a_SOURCES += \
   lib/minimind/tokenizer.h \
   lib/minimind/bpe_trainer.h \
+  lib/minimind/chat.h \
   lib/minimind/documents.h
 
 lib_libcore_a_SOURCES += \
@@ -15,6 +16,7 @@ lib_libcore_a_SOURCES += \
   lib/text/bpe_write.c lib/text/bpe_write.h \
   lib/text/byte_class.c lib/text/byte_class.h \
   lib/text/byte_table.c lib/text/byte_table.h \
+  lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c \
   lib/text/documents.c lib/text/documents_cli.c \
   lib/text/encode.c \
   lib/text/json_line.c lib/text/json_line.h \

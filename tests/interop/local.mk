@@ -15,6 +15,8 @@ EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
+unit_tests += tests/interop/chat
+EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl
 # By hand, where HuggingFace tokenizers is installed.
 EXTRA_PROGRAMS += tests/interop/sweep
 EXTRA_DIST += tests/interop/sweep-tokenizers.py
