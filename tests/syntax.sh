@@ -6,7 +6,9 @@
 cd "$srcdir" || exit 99
 files=$tap_dir/files
 folders=$(ls -d */ | grep -v -e '^build' -e '^_' -e '^autom4te' -e '^minimind-[0-9]')
-{ find $folders -type f; ls; } | grep -v '\.dirstamp$' | sort >"$files"
+# A folder that was configured in is a build, whatever its name.
+{ find $folders -type d -exec test -e '{}/config.log' \; -prune -o -type f -print; ls; } \
+  | grep -v '\.dirstamp$' | sort >"$files"
 
 # The files whose names match EXPRESSION, and do not match EXCEPT.
 named () { grep -e "$1" "$files" | grep -v "${2:-^$}"; }

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/runs.sh"
+# A run in the background must not outlive a test that ends early.
+pid=
+tap_end () { test -z "$pid" || kill -KILL $pid 2>/dev/null; }
 $make_dataset other 40 6 32 2 || exit 99
 train data run --keep=0 || exit 99
 
@@ -44,19 +47,19 @@ env --default-signal=INT true || exit 99
 
 for signal in TERM INT USR1; do
   begin run-$signal
-  kill -$signal $pid; wait $pid; status=$?
+  kill -$signal $pid; wait $pid; status=$?; pid=
   ok "SIG$signal saves and ends with 75" test $status -eq 75
   ok "what SIG$signal saved is intact" intact run-$signal/latest/
 done
 
 begin run-two
-kill -STOP $pid; kill -TERM $pid; kill -INT $pid; kill -CONT $pid; wait $pid; status=$?
+kill -STOP $pid; kill -TERM $pid; kill -INT $pid; kill -CONT $pid; wait $pid; status=$?; pid=
 ok "a second signal ends it at once" test $status -gt 128
 ok "without a save" test ! -e run-two/latest
 
 begin run-kill
 ok "a second run in the same folder is refused" refused 73 run-kill train data run-kill
-kill -KILL $pid; wait $pid 2>/dev/null
+kill -KILL $pid; wait $pid 2>/dev/null; pid=
 ok "killed before it saved, it has no checkpoint" test ! -e run-kill/latest
 ok "nor does it hold the folder" status_is 75 train data run-kill --stop-after=1
 
