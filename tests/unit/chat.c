@@ -205,7 +205,8 @@ check_targets (void)
 static void
 check_unrenderable (void)
 {
-  char *calls = rendered ("[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"f\",\"arguments\":1}]}]", MM_CHAT_CHATML);
+  char *calls = rendered ("[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"f\",\"arguments\":1}]}]",
+                          MM_CHAT_CHATML);
   char *tools = rendered ("{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"tools\":[{}]}", MM_CHAT_CHATML);
   char *null = rendered ("[{\"role\":\"system\",\"content\":null}]", MM_CHAT_MINIMIND3);
 
