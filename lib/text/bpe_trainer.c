@@ -208,7 +208,7 @@ size_t
 mm_bpe_trainer_cut (const char *text, size_t size, size_t limit)
 {
   for (size_t at = limit < size ? limit + 1 : size; at-- > 1;)
-    if (((unsigned char) text[at] & 0xc0) != 0x80 && mm_pretokenize_may_cut (text, at))
+    if (((unsigned char) text[at] & 0xc0) != 0x80 && mm_pretokenize_may_cut (MM_PATTERN_GPT2, text, at))
       return at;
   return 0;
 }

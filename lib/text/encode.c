@@ -289,7 +289,7 @@ mm_encode_cut (const struct mm_tokenizer *t, const char *text, size_t size, size
   for (size_t at = limit < size ? limit + 1 : size; at-- > 1;)
     if (((unsigned char) text[at] & 0xc0) != 0x80
         && at + mm_utf8_length ((unsigned char) text[at]) <= size
-        && mm_pretokenize_may_cut (text, at)
+        && mm_pretokenize_may_cut (t->pattern, text, at)
         && ((!special && !t->verbatim.any_plain) || mm_added_may_cut (&t->verbatim, text, size, at))
         && ((!special && !t->normalized.any_plain)
             || mm_added_may_cut (&t->normalized, text, size, at)))

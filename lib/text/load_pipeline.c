@@ -67,7 +67,7 @@ read_split (const char *name, const json_t *step, enum mm_pattern *pattern)
     return st;
   if (strcmp (behavior, "Isolated") != 0 || invert)
     return refuse (name, "pre_tokenizer", step, "only behavior Isolated without invert is");
-  if (!regex || !mm_pattern_find (regex, pattern))
+  if (!regex || !mm_pattern_find (&regex, 1, pattern))
     return refuse (name, "pre_tokenizer", step,
                    "its pattern is none of GPT-2's, Qwen2's, Llama-3's");
   return MM_OK;

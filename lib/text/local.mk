@@ -24,6 +24,7 @@ lib_libcore_a_SOURCES += \
   lib/text/load_config.c \
   lib/text/load_model.c \
   lib/text/load_pipeline.c \
+  lib/text/pattern.h lib/text/pattern_deepseek.c lib/text/pattern_gpt4.c lib/text/pattern_known.c \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \

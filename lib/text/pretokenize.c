@@ -10,55 +10,10 @@
 #include <string.h>
 
 #include "byte_class.h"
+#include "pattern.h"
 #include "pretokenize.h"
-#include "unicode.h"
 
-enum
-{
-  CLASS = MM_LETTER | MM_NUMBER | MM_SPACE,     /* at most one of them is set */
-  OTHER = 0
-};
-
-bool
-mm_pattern_find (const char *regex, enum mm_pattern *pattern)
-{
-#define QWEN(numbers) \
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers \
-  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-  static const char *const known[] = {
-    [MM_PATTERN_GPT2] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-                        "|\\s+(?!\\S)|\\s+",
-    [MM_PATTERN_QWEN2] = QWEN ("\\p{N}"),
-    [MM_PATTERN_LLAMA3] = QWEN ("\\p{N}{1,3}")
-  };
-
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp (regex, known[i]) == 0)
-      {
-        *pattern = (enum mm_pattern) i;
-        return true;
-      }
-  return false;
-}
-
-/* ---- steps that the patterns share ---- */
-
-static inline unsigned
-class_at (const char *text, size_t at, unsigned *length)
-{
-  return mm_unicode_class (mm_utf8_get (text + at, length)) & CLASS;
-}
-
-/* End of the run of characters of class WANT from AT on.  */
-static size_t
-run_end (const char *text, size_t size, size_t at, unsigned want)
-{
-  unsigned length;
-
-  while (at < size && class_at (text, at, &length) == want)
-    at += length;
-  return at;
-}
+/* ---- GPT-2 ---- */
 
 /* ` ?[...]+` for the class of the character behind the optional space: its end, or AT where the
    pattern does not match because that character is white space or missing.  */
@@ -69,42 +24,6 @@ spaced_run_end (const char *text, size_t size, size_t at)
   unsigned length, class = start < size ? class_at (text, start, &length) : MM_SPACE;
 
   return class == MM_SPACE ? at : run_end (text, size, start + length, class);
-}
-
-/* `\s+(?!\S)|\s+`: white space up to the last character before something else.  */
-static size_t
-space_end (const char *text, size_t size, size_t at)
-{
-  size_t i = at, last = at;
-  unsigned length;
-
-  while (i < size && class_at (text, i, &length) == MM_SPACE)
-    {
-      last = i;
-      i += length;
-    }
-  return i < size && last > at ? last : i;
-}
-
-/* ---- GPT-2 ---- */
-
-/* Bytes of 's, 't, 're, 've, 'm, 'll or 'd at P with N bytes left, 0 if it is none.  */
-static inline size_t
-contraction (const char *p, size_t n)
-{
-  if (n < 2 || p[0] != '\'')
-    return 0;
-  switch (p[1])
-    {
-    case 's': case 't': case 'm': case 'd':
-      return 2;
-    case 'r': case 'v':
-      return n > 2 && p[2] == 'e' ? 3 : 0;
-    case 'l':
-      return n > 2 && p[2] == 'l' ? 3 : 0;
-    default:
-      return 0;
-    }
 }
 
 static size_t
@@ -225,39 +144,6 @@ gpt2_pieces (const char *text, size_t size, size_t at, size_t *ends, size_t max)
 
 /* ---- Qwen2 and Llama-3 ---- */
 
-/* As contraction, of either case; U+017F counts as an s.  */
-static size_t
-contraction_fold (const char *p, size_t n)
-{
-  char folded[3] = { '\'', '\0', '\0' };
-
-  if (n < 2 || p[0] != '\'')
-    return 0;
-  if (n > 2 && memcmp (p + 1, "\xc5\xbf", 2) == 0)
-    return 3;
-  folded[1] = (char) (p[1] | 0x20);
-  if (n > 2)
-    folded[2] = (char) (p[2] | 0x20);
-  return contraction (folded, n < 3 ? n : 3);
-}
-
-static bool
-is_newline (char c)
-{
-  return c == '\n' || c == '\r';
-}
-
-/* `\s*[\r\n]+`: white space up to its last line end; AT if it has none.  */
-static size_t
-line_end (const char *text, size_t size, size_t at)
-{
-  size_t end = run_end (text, size, at, MM_SPACE);
-
-  while (end > at && !is_newline (text[end - 1]))
-    end--;
-  return end;
-}
-
 static size_t
 qwen2_end (const char *text, size_t size, size_t at, int max_digits)
 {
@@ -271,25 +157,33 @@ qwen2_end (const char *text, size_t size, size_t at, int max_digits)
           && class_at (text, at + length, &next_length) == MM_LETTER))
     return run_end (text, size, at + length, MM_LETTER);
   if (class == MM_NUMBER)
-    {
-      for (end = at; max_digits-- > 0 && end < size && class_at (text, end, &length) == MM_NUMBER;)
-        end += length;
-      return end;
-    }
+    return digits_end (text, size, at, max_digits);
   /* ` ?[^\s\p{L}\p{N}]+[\r\n]*`  */
   end = at + (text[at] == ' ');
   if (end < size && class_at (text, end, &length) == OTHER)
-    {
-      end = run_end (text, size, end, OTHER);
-      while (end < size && is_newline (text[end]))
-        end++;
-      return end;
-    }
-  end = line_end (text, size, at);
-  return end > at ? end : space_end (text, size, at);
+    return newlines_end (text, size, run_end (text, size, end, OTHER));
+  return line_or_space_end (text, size, at);
 }
 
 /* ---- all patterns ---- */
+
+static size_t
+piece_end (enum mm_pattern pattern, const char *text, size_t size, size_t at)
+{
+  switch (pattern)
+    {
+    case MM_PATTERN_CL100K:
+      return mm_pattern_cl100k_end (text, size, at);
+    case MM_PATTERN_O200K:
+      return mm_pattern_o200k_end (text, size, at);
+    case MM_PATTERN_QWEN35:
+      return mm_pattern_qwen35_end (text, size, at);
+    case MM_PATTERN_DEEPSEEK3:
+      return mm_pattern_deepseek3_end (text, size, at);
+    default:
+      return qwen2_end (text, size, at, pattern == MM_PATTERN_QWEN2 ? 1 : 3);
+    }
+}
 
 size_t
 mm_pretokenize (enum mm_pattern pattern, const char *text, size_t size, size_t at, size_t *ends,
@@ -300,23 +194,29 @@ mm_pretokenize (enum mm_pattern pattern, const char *text, size_t size, size_t a
   if (pattern == MM_PATTERN_GPT2)
     return gpt2_pieces (text, size, at, ends, max);
   for (; at < size && count < max; ends[count++] = at)
-    at = qwen2_end (text, size, at, pattern == MM_PATTERN_QWEN2 ? 1 : 3);
+    at = piece_end (pattern, text, size, at);
   return count;
 }
 
 /* Letters and numbers end before anything but their like, and what may join a piece on the right
-   (a blank, a quote, punctuation) starts it.  */
+   (a blank, a quote, punctuation) starts it.  Some patterns have marks among letters, or take
+   contractions to the word before.  */
 bool
-mm_pretokenize_may_cut (const char *text, size_t at)
+mm_pretokenize_may_cut (enum mm_pattern pattern, const char *text, size_t at)
 {
   size_t before = at - 1;
   unsigned length, class;
 
+  if (pattern == MM_PATTERN_GENERAL)
+    return false;
   while (before > 0 && ((unsigned char) text[before] & 0xc0) == 0x80)
     before--;
   class = class_at (text, before, &length);
   if (class != MM_LETTER && class != MM_NUMBER)
     return false;
-  class = class_at (text, at, &length);
+  class = mm_unicode_class (mm_utf8_get (text + at, &length));
+  if (pattern >= MM_PATTERN_O200K && (text[at] == '\'' || class >> 4 == MM_CATEGORY_MARK))
+    return false;
+  class &= CLASS;
   return class == OTHER || class == MM_SPACE;
 }

@@ -16,7 +16,8 @@ enum
   MM_NUMBER = 0x02,             /* \p{N} */
   MM_SPACE = 0x04,              /* \s */
   MM_WORD = 0x08,               /* \w of Rust's regex: what single_word tokens look at */
-  MM_CATEGORY = 0xf0            /* Lu Ll Lt Lm Lo M P S as 1 to 8, else 0 */
+  MM_CATEGORY = 0xf0,           /* Lu Ll Lt Lm Lo M P S as 1 to 8, else 0 */
+  MM_CATEGORY_MARK = 6
 };
 
 extern const uint8_t mm_unicode_index[8704];
