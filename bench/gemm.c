@@ -141,7 +141,7 @@ run_ours (struct operands *o, size_t layer, enum product product)
   if (product == FORWARD)
     bench_want (mm_linear (o->be, x, o->weights[layer], none, mm_mat (o->y, M, l->n)));
   else if (product == GRAD_INPUT)
-    bench_want (mm_linear_grad_input (o->be, dy, o->weights[layer], mm_mat (o->y, M, l->k)));
+    bench_want (mm_linear_grad_input (o->be, dy, o->weights[layer], (struct mm_mat) { 0 }, mm_mat (o->y, M, l->k)));
   else
     bench_want (mm_linear_grad_weight (o->be, dy, x, o->acc, &overflow));
 }

@@ -20,6 +20,7 @@ static const char *const op_names[MM_N_OPS] = {
   [MM_OP_LINEAR] = "linear",
   [MM_OP_LINEAR_GRAD_INPUT] = "linear_grad_input",
   [MM_OP_LINEAR_GRAD_WEIGHT] = "linear_grad_weight",
+  [MM_OP_SCALE] = "scale",
   [MM_OP_EMBED] = "embed",
   [MM_OP_EMBED_GRAD] = "embed_grad",
   [MM_OP_RMSNORM] = "rmsnorm",

@@ -41,9 +41,10 @@ struct mm_backend_ops
   mm_status (*linear) (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                        struct mm_mat residual, struct mm_mat y);
   mm_status (*linear_grad_input) (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                                  struct mm_mat dx);
+                                  struct mm_mat residual, struct mm_mat dx);
   mm_status (*linear_grad_weight) (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                    int64_t *acc, int *overflow);
+  mm_status (*scale) (struct mm_backend *be, struct mm_mat x, float s);
   mm_status (*embed) (struct mm_backend *be, struct mm_mat table, const int32_t *ids, struct mm_mat y);
   mm_status (*embed_grad) (struct mm_backend *be, struct mm_mat dy, const int32_t *ids,
                            struct mm_mat dtable);
@@ -82,7 +83,7 @@ struct mm_backend_ops
 /* The rows of mm_backend_profile.  */
 enum mm_op
 {
-  MM_OP_WEIGHT_SET, MM_OP_LINEAR, MM_OP_LINEAR_GRAD_INPUT, MM_OP_LINEAR_GRAD_WEIGHT,
+  MM_OP_WEIGHT_SET, MM_OP_LINEAR, MM_OP_LINEAR_GRAD_INPUT, MM_OP_LINEAR_GRAD_WEIGHT, MM_OP_SCALE,
   MM_OP_EMBED, MM_OP_EMBED_GRAD, MM_OP_RMSNORM, MM_OP_RMSNORM_GRAD, MM_OP_HEAD_NORM,
   MM_OP_HEAD_NORM_GRAD, MM_OP_ROPE, MM_OP_ATTENTION, MM_OP_ATTENTION_GRAD, MM_OP_SWIGLU,
   MM_OP_SWIGLU_GRAD, MM_OP_HEAD_LOSS, MM_OP_ACCUMULATE, MM_OP_GRAD_SQUARES, MM_OP_GRAD_VALUES,

@@ -33,6 +33,7 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/norm.c \
   lib/backend/cpu/peak.c \
   lib/backend/cpu/rope.c \
+  lib/backend/cpu/scale.c \
   lib/backend/cpu/swiglu.c \
   lib/backend/cpu/ref/ref.h \
   lib/backend/cpu/ref/kernels.c \

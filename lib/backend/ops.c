@@ -174,7 +174,7 @@ mm_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, st
 
 mm_status
 mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                      struct mm_mat dx)
+                      struct mm_mat residual, struct mm_mat dx)
 {
   double start = seconds_now ();
 
@@ -182,9 +182,10 @@ mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_w
     return mm_fail (MM_EINVAL, "linear_grad_input: the weight was not made for training");
   TRY (want_mat ("linear_grad_input", "dy", dy, dy.rows, w->n));
   TRY (want_mat ("linear_grad_input", "dx", dx, dy.rows, w->k));
-  return book (be, MM_OP_LINEAR_GRAD_INPUT, start, be->ops->linear_grad_input (be, dy, w, dx),
-               2 * area (dy) * (double) w->k,
-               product_bytes ((double) dy.rows, (double) w->n, (double) w->k));
+  TRY (want_maybe ("linear_grad_input", "residual", residual, dy.rows, w->k));
+  return book (be, MM_OP_LINEAR_GRAD_INPUT, start,
+               be->ops->linear_grad_input (be, dy, w, residual, dx), 2 * area (dy) * (double) w->k,
+               product_bytes ((double) dy.rows, (double) w->n, (double) w->k) + 4 * area (residual));
 }
 
 mm_status
@@ -202,6 +203,15 @@ mm_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
 }
 
 /* ---- embedding ---- */
+
+mm_status
+mm_scale (struct mm_backend *be, struct mm_mat x, float s)
+{
+  double start = seconds_now ();
+
+  TRY (want_any ("scale", "x", x));
+  return book (be, MM_OP_SCALE, start, be->ops->scale (be, x, s), area (x), 8 * area (x));
+}
 
 mm_status
 mm_embed (struct mm_backend *be, struct mm_mat table, const int32_t *ids, struct mm_mat y)

@@ -61,14 +61,17 @@ mm_status mm_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_m
 mm_status mm_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                      struct mm_mat residual, struct mm_mat y) MM_NODISCARD;
 
-/* dx [M, K] = dy [M, N] w.  */
+/* dx [M, K] = dy [M, N] w (+ residual [M, K] if its data is not NULL; dx may be it).  */
 mm_status mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                                struct mm_mat dx) MM_NODISCARD;
+                                struct mm_mat residual, struct mm_mat dx) MM_NODISCARD;
 
 /* dw [N, K] = dy^T x, rounded to fixed point and added to ACC [N*K] (see mm_accumulate): the
    float32 gradient itself is not kept.  */
 mm_status mm_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                  int64_t *acc, int *overflow) MM_NODISCARD;
+
+/* x *= s, in place.  */
+mm_status mm_scale (struct mm_backend *be, struct mm_mat x, float s) MM_NODISCARD;
 
 /* ---- embedding ---- */
 

@@ -40,7 +40,7 @@ ffn_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *ove
   const struct mm_layer_memory *lm = &run->layers[l];
   struct mm_mat d = mm_run_stream (run, run->d), normed = mm_run_stream (run, run->normed);
   struct mm_mat gate_up = mm_run_gate_up (run, l), ffn = mm_run_ffn (run);
-  mm_status st = mm_linear_grad_input (m->be, d, layer->w_down, ffn);
+  mm_status st = mm_linear_grad_input (m->be, d, layer->w_down, mm_no_mat (), ffn);
 
   if (st == MM_OK)
     st = mm_swiglu_grad (m->be, ffn, gate_up, gate_up, ffn);
@@ -51,7 +51,7 @@ ffn_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *ove
   if (st == MM_OK)
     st = add_matrix (run, gate_up, normed, layer->gate_up, grad, overflow);
   if (st == MM_OK)
-    st = mm_linear_grad_input (m->be, gate_up, layer->w_gate_up, normed);
+    st = mm_linear_grad_input (m->be, gate_up, layer->w_gate_up, mm_no_mat (), normed);
   return st < 0 ? st
                 : norm_grad (run, lm->mid, lm->mid_rms, layer->mid_norm, true, grad, dw, overflow);
 }
@@ -107,7 +107,7 @@ attention_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, in
   const struct mm_layer_memory *lm = &run->layers[l];
   struct mm_mat d = mm_run_stream (run, run->d), normed = mm_run_stream (run, run->normed);
   struct mm_mat d_qkv = mm_mat (run->d_qkv, run->n, mm_width_qkv (&m->config));
-  mm_status st = mm_linear_grad_input (m->be, d, layer->w_out, mm_run_out (run, run->d_out));
+  mm_status st = mm_linear_grad_input (m->be, d, layer->w_out, mm_no_mat (), mm_run_out (run, run->d_out));
 
   if (st == MM_OK)
     st = add_matrix (run, d, mm_run_out (run, lm->out), layer->out, grad, overflow);
@@ -118,7 +118,7 @@ attention_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, in
   if (st == MM_OK)
     st = add_matrix (run, d_qkv, normed, layer->qkv, grad, overflow);
   if (st == MM_OK)
-    st = mm_linear_grad_input (m->be, d_qkv, layer->w_qkv, normed);
+    st = mm_linear_grad_input (m->be, d_qkv, layer->w_qkv, mm_no_mat (), normed);
   return st < 0 ? st
                 : norm_grad (run, lm->in, lm->in_rms, layer->in_norm, true, grad, dw, overflow);
 }

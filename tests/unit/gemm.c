@@ -107,7 +107,7 @@ holds (struct mm_mat m, size_t seed, const float *want)
 
 struct expected
 {
-  float *y, *y_residual, *dx;
+  float *y, *y_residual, *dx, *dx_residual;
   int64_t *dw;
 };
 
@@ -125,9 +125,10 @@ static struct expected
 expect (struct shape s)
 {
   struct mm_mat x = make (s.m, s.k, 3, 1), w = make (s.n, s.k, 1, 2), dy = make (s.m, s.n, 5, 3);
-  struct mm_mat r = make (s.m, s.n, 2, 4);
+  struct mm_mat r = make (s.m, s.n, 2, 4), dr = make (s.m, s.k, 1, 7);
   struct expected e = { room (s.m * s.n, sizeof (float)), room (s.m * s.n, sizeof (float)),
-                        room (s.m * s.k, sizeof (float)), room (s.n * s.k, sizeof (int64_t)) };
+                        room (s.m * s.k, sizeof (float)), room (s.m * s.k, sizeof (float)),
+                        room (s.n * s.k, sizeof (int64_t)) };
 
   for (size_t i = 0; i < s.m; i++)
     for (size_t j = 0; j < s.n; j++)
@@ -137,7 +138,10 @@ expect (struct shape s)
       }
   for (size_t i = 0; i < s.m; i++)
     for (size_t j = 0; j < s.k; j++)
-      e.dx[i * s.k + j] = chain ((struct view) { dy.data, dy.ld, 1 }, (struct view) { w.data, w.ld, 1 }, i, j, s.n);
+      {
+        e.dx[i * s.k + j] = chain ((struct view) { dy.data, dy.ld, 1 }, (struct view) { w.data, w.ld, 1 }, i, j, s.n);
+        e.dx_residual[i * s.k + j] = dr.data[i * dr.ld + j] + e.dx[i * s.k + j];
+      }
   for (size_t i = 0; i < s.n; i++)
     for (size_t j = 0; j < s.k; j++)
       e.dw[i * s.k + j] = (int64_t) (i * s.k + j)
@@ -147,12 +151,13 @@ expect (struct shape s)
   free (w.data);
   free (dy.data);
   free (r.data);
+  free (dr.data);
   return e;
 }
 
 /* ---- one shape on one backend ---- */
 
-enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, INFERENCE = 8, GRAD_INPUT = 16, GRAD_WEIGHT = 32 };
+enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, INFERENCE = 8, GRAD_INPUT = 16, GRAD_WEIGHT = 32, GRAD_RESIDUAL = 64 };
 
 /* The products whose bits are wrong.  */
 static int
@@ -160,6 +165,7 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
 {
   struct mm_mat x = make (s.m, s.k, 3, 1), w = make (s.n, s.k, 1, 2), dy = make (s.m, s.n, 5, 3);
   struct mm_mat r = make (s.m, s.n, 2, 4), y = make (s.m, s.n, 7, 5), dx = make (s.m, s.k, 4, 6);
+  struct mm_mat dr = make (s.m, s.k, 1, 7);
   struct mm_mat none = { 0 };
   struct mm_weight *training = NULL, *inference = NULL;
   int64_t *acc = room (s.n * s.k, sizeof *acc);
@@ -178,8 +184,10 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
     wrong |= RESIDUAL;
   if (mm_linear (be, x, training, r, r) < 0 || !holds (r, 4, e->y_residual))
     wrong |= IN_PLACE;
-  if (mm_linear_grad_input (be, dy, training, dx) < 0 || !holds (dx, 6, e->dx))
+  if (mm_linear_grad_input (be, dy, training, none, dx) < 0 || !holds (dx, 6, e->dx))
     wrong |= GRAD_INPUT;
+  if (mm_linear_grad_input (be, dy, training, dr, dr) < 0 || !holds (dr, 7, e->dx_residual))
+    wrong |= GRAD_RESIDUAL;
   if (mm_linear_grad_weight (be, dy, x, acc, &overflow) < 0 || overflow
       || memcmp (acc, e->dw, s.n * s.k * sizeof *acc) != 0)
     wrong |= GRAD_WEIGHT;
@@ -192,6 +200,7 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
   free (r.data);
   free (y.data);
   free (dx.data);
+  free (dr.data);
   return wrong;
 }
 
@@ -282,9 +291,10 @@ test_errors (void)
   ok (mm_linear (be, x, w, mm_mat (data, 2, 3), y) == MM_ESHAPE, "linear: residual too narrow");
   ok (mm_linear (be, narrow, w, absent, y) == MM_ESHAPE, "linear: rows that overlap");
   ok (mm_linear (be, mm_mat (NULL, 2, 3), w, absent, y) == MM_EINVAL, "linear: x absent");
-  ok (mm_linear_grad_input (be, y, inference, x) == MM_EINVAL, "grad_input: a weight for inference");
-  ok (mm_linear_grad_input (be, x, w, x) == MM_ESHAPE, "grad_input: dy too narrow");
-  ok (mm_linear_grad_input (be, y, w, y) == MM_ESHAPE, "grad_input: dx too wide");
+  ok (mm_linear_grad_input (be, y, inference, absent, x) == MM_EINVAL, "grad_input: a weight for inference");
+  ok (mm_linear_grad_input (be, x, w, absent, x) == MM_ESHAPE, "grad_input: dy too narrow");
+  ok (mm_linear_grad_input (be, y, w, absent, y) == MM_ESHAPE, "grad_input: dx too wide");
+  ok (mm_linear_grad_input (be, y, w, y, x) == MM_ESHAPE, "grad_input: residual too wide");
   ok (mm_linear_grad_weight (be, y, mm_mat (data, 3, 3), acc, &overflow) == MM_ESHAPE,
       "grad_weight: another number of rows");
   ok (mm_linear (be, mm_mat (NULL, 0, 3), w, absent, mm_mat (NULL, 0, 4)) == MM_OK, "linear of no rows");
@@ -323,6 +333,7 @@ main (void)
       free (expected[i].y);
       free (expected[i].y_residual);
       free (expected[i].dx);
+      free (expected[i].dx_residual);
       free (expected[i].dw);
     }
   return tap_done ();

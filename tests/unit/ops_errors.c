@@ -56,6 +56,12 @@ test_norms (struct mm_backend *be)
 }
 
 static void
+test_scale (struct mm_backend *be)
+{
+  ok (mm_scale (be, NO_DATA, 2) == MM_EINVAL, "scale: no x");
+}
+
+static void
 test_rope (struct mm_backend *be)
 {
   const int32_t positions[2] = { 0, 7 }, high[2] = { 8, 0 }, low[2] = { -1, 0 };
@@ -187,6 +193,7 @@ main (void)
 
   test_embed (be);
   test_norms (be);
+  test_scale (be);
   test_rope (be);
   test_attention (be);
   test_swiglu (be);

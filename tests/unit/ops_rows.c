@@ -195,6 +195,22 @@ test_norm_values (void)
   mm_backend_close (be);
 }
 
+/* ---- a factor ---- */
+
+static bool
+check_scale (struct mm_backend *be)
+{
+  struct mm_mat x = test_mat (ROWS, 37, 41, 3), want = test_copy (x);
+  bool good = mm_scale (be, x, 1.7f) == MM_OK && test_between (x);
+
+  for (size_t i = 0; i < want.rows; i++)
+    for (size_t j = 0; j < want.cols; j++)
+      want.data[i * want.ld + j] *= 1.7f;
+  good &= test_same (x, want);
+  free (x.data), free (want.data);
+  return good;
+}
+
 /* ---- positions ---- */
 
 enum { POSITIONS = 19 };
@@ -323,6 +339,7 @@ main (void)
   test_everywhere ("embed and its gradient", check_embed);
   test_everywhere ("norms and their gradients", check_norm);
   test_everywhere ("a norm's weight over many rows", check_long_norm);
+  test_everywhere ("scale", check_scale);
   test_everywhere ("rope", check_rope);
   test_everywhere ("swiglu and its gradient", check_swiglu);
   test_norm_values ();

@@ -271,6 +271,7 @@ const struct mm_backend_ops mm_cpu_ops = {
   .linear = mm_cpu_linear,
   .linear_grad_input = mm_cpu_linear_grad_input,
   .linear_grad_weight = mm_cpu_linear_grad_weight,
+  .scale = mm_cpu_scale,
   .accumulate = mm_cpu_accumulate,
   .grad_squares = mm_cpu_grad_squares,
   .grad_values = mm_cpu_grad_values,

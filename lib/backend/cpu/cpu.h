@@ -65,9 +65,10 @@ mm_status mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w, struct 
 mm_status mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                          struct mm_mat residual, struct mm_mat y);
 mm_status mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                                    struct mm_mat dx);
+                                    struct mm_mat residual, struct mm_mat dx);
 mm_status mm_cpu_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                      int64_t *acc, int *overflow);
+mm_status mm_cpu_scale (struct mm_backend *be, struct mm_mat x, float s);
 mm_status mm_cpu_embed (struct mm_backend *be, struct mm_mat table, const int32_t *ids, struct mm_mat y);
 mm_status mm_cpu_embed_grad (struct mm_backend *be, struct mm_mat dy, const int32_t *ids,
                              struct mm_mat dtable);

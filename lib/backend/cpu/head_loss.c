@@ -111,7 +111,8 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
       if (c.grad)
         st = grad_weight (be, &c, at, x.rows, dw, scratch + rows * (w->n + 1));
       if (c.grad && st == MM_OK)
-        st = mm_cpu_linear_grad_input (be, c.logits, w, mm_mat_rows (dx, at, at + n));
+        st = mm_cpu_linear_grad_input (be, c.logits, w, (struct mm_mat) { 0 },
+                                       mm_mat_rows (dx, at, at + n));
     }
   return st;
 }

@@ -125,12 +125,13 @@ mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w
 
 mm_status
 mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                          struct mm_mat dx)
+                          struct mm_mat residual, struct mm_mat dx)
 {
   struct mm_gemm g = {
     .m = dy.rows, .n = w->k, .k = w->n,
     .a = dy.data, .a_row = dy.ld, .a_step = 1,
     .b = mm_cpu_weight_backward (be, w),
+    .residual = residual.data, .residual_ld = residual.ld,
     .y = dx.data, .y_ld = dx.ld
   };
 
