@@ -26,7 +26,7 @@ struct inspect_config
   const char *other;            /* what INSPECT_DIFF compares with */
   bool json;                    /* one object a line for each path */
   bool stats;                   /* INSPECT_SHOW: numbers of each tensor's values */
-  int64_t samples;              /* documents, rows or tokens shown; -1: 3, and all tokens */
+  int64_t samples;              /* documents, rows or tokens shown; -1: 3, or 8 tokens */
 };
 
 /* Do it for each path in turn, on standard output.  Stops at the first failure: MM_ENOENT, MM_EIO, MM_EFORMAT

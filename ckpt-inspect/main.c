@@ -30,7 +30,7 @@ enum { OPT_JSON = 0x100, OPT_STATS, OPT_VERIFY, OPT_SHA256, OPT_DIFF, OPT_SAMPLE
 static const struct argp_option options[] = {
   { "stats", OPT_STATS, NULL, 0, "show minimum, maximum, mean, deviation, norm, zeros and non-finite values "
     "of each tensor", 0 },
-  { "samples", OPT_SAMPLES, "N", 0, "decode N documents, rows or tokens [3; all tokens of a tokenizer]", 0 },
+  { "samples", OPT_SAMPLES, "N", 0, "decode N documents or rows, or N tokens of a tokenizer [3; 8 tokens]", 0 },
   { "verify", OPT_VERIFY, NULL, 0, "check everything: hashes, formats, shapes, ids", 0 },
   { "sha256", OPT_SHA256, NULL, 0, "print one digest of each PATH", 0 },
   { "diff", OPT_DIFF, "OTHER", 0, "compare the PATH with OTHER tensor by tensor", 0 },

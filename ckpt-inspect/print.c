@@ -187,7 +187,7 @@ print_field (const char *key, json_t *value, int indent)
   fputs (nested ? ":\n" : ": ", stdout);
   if (strcmp (key, "tensors") == 0 && nested)
     print_tensors (value, indent + 2);
-  else if (strcmp (key, "vocabulary") == 0 && nested)
+  else if ((strcmp (key, "vocabulary") == 0 || strcmp (key, "special") == 0) && nested)
     print_vocabulary (value, indent + 2);
   else if (strcmp (key, "samples") == 0 && nested)
     print_samples (value, indent + 2);

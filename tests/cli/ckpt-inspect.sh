@@ -60,7 +60,15 @@ ok "rows: documents and targets" shows 'one \{row\};\|two rows' data
 ok "dataset part" shows 'input_ids   U16      [1, 16]' data/train-00001-of-00002.safetensors
 ok "its rows" shows 'one \{row\};\|two rows' data/train-00001-of-00002.safetensors
 ok "tokenizer" shows 'vocab_size: 259' tokenizer.json
-ok "its tokens" shows '     2  \[<|im_end|>]' tokenizer.json
+ok "its kind" shows 'model: BPE' tokenizer.json
+ok "what comes before the model" shows 'pre_tokenizer: ByteLevel' tokenizer.json
+ok "its sizes" shows 'merges: 0' tokenizer.json
+ok "how many special tokens" shows 'special_tokens: 3' tokenizer.json
+ok "and which" shows '     2  \[<|im_end|>]' tokenizer.json
+ok "few of the other tokens" test "$("$inspect" tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 11
+ok "the first" shows '     3  \x00' tokenizer.json
+ok "all of them when asked" test "$("$inspect" --samples=1000 tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 259
+ok "or none" test "$("$inspect" --samples=0 tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 3
 ok "bytes as hex" shows '   258  \xff' tokenizer.json
 ok "a folder with one" shows 'tokenizer folder' .
 ok "several paths" sh -c '"$0" run data tokenizer.json | grep -c "^[a-z.]*: " | grep "^3$"' "$inspect"
