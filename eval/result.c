@@ -57,7 +57,7 @@ result_print (const struct result *r, const struct eval_config *c)
 
   if (c->losses)
     {
-      mm_info ("loss %.6f over %" PRIu64 " tokens", loss, r->targets);
+      mm_info ("loss %.6f over %s", loss, MM_COUNT (r->targets, "token"));
       return MM_OK;
     }
   if (!c->json)

@@ -76,7 +76,8 @@ make_room (struct generation *g)
   mm_status st;
 
   if (count > positions || (wanted > 0 && count == positions))
-    return mm_fail (MM_EUSAGE, "the prompt has %zu tokens, the model %zu positions", count, positions);
+    return mm_fail (MM_EUSAGE, "the prompt has %s, the model %s", MM_COUNT (count, "token"),
+                    MM_COUNT (positions, "position"));
   g->limit = wanted < positions - count ? wanted : positions - count;
   st = mm_session_open (g->model, count + g->limit, &g->session);
   if (st >= 0)

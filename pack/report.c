@@ -61,9 +61,9 @@ report_json (const struct pack_config *c, const struct plan *p, const struct row
 static void
 print_split (const struct pack_config *c, const char *name, const struct rows_counts *n)
 {
-  mm_info ("%-11s %" PRIu64 " rows of %" PRIu32 "; tokens %" PRIu64 ", targets %" PRIu64
-           ", documents %" PRIu64 ", longest %" PRIu64, name, n->rows, c->seq_len, n->kept, n->targets,
-           n->documents, n->longest);
+  mm_info ("%-11s %s of %" PRIu32 "; tokens %" PRIu64 ", targets %" PRIu64 ", documents %" PRIu64
+           ", longest %" PRIu64, name, MM_COUNT (n->rows, "row"), c->seq_len, n->kept, n->targets, n->documents,
+           n->longest);
   if (n->cut > 0)
     mm_info ("%-11s longer than a row and cut: documents %" PRIu64, "", n->cut);
   if (n->padding > 0)
@@ -106,8 +106,8 @@ report_print (const struct pack_config *c, const struct plan *p, const struct ro
   print_held_out (c, p, &counts[MM_VALIDATION]);
   if (rows >= USUAL_BATCH)
     return;
-  mm_info ("%" PRIu64 " rows are fewer than pretrain's usual batch: train with --global-batch=%" PRIu64
-           " at most", rows, rows);
+  mm_info ("%s: fewer than pretrain's usual batch: train with --global-batch=%" PRIu64 " at most",
+           MM_COUNT (rows, "row"), rows);
   if (c->strategy == PACK_CONCAT && fits > 0)
     mm_info ("or pack with --seq-len=%" PRIu64 " for %d rows", fits, USUAL_BATCH);
 }

@@ -118,15 +118,15 @@ report_end (const struct report *r, const struct mm_document_counts *n, uint64_t
   double took = mm_now () - r->start;
 
   if (!r->c->count)
-    mm_info ("%" PRIu64 " documents, %s, %" PRIu64 " tokens (%.2f bytes each) in %s, %s/s", n->documents,
-             mm_format_bytes (n->bytes, bytes), tokens, bytes_per_token (n, tokens),
+    mm_info ("%s, %s, %s (%.2f bytes each) in %s, %s/s", MM_COUNT (n->documents, "document"),
+             mm_format_bytes (n->bytes, bytes), MM_COUNT (tokens, "token"), bytes_per_token (n, tokens),
              mm_format_seconds (took, seconds),
              mm_format_bytes ((uint64_t) ((double) n->bytes / (took + 1e-9)), speed));
   if (n->empty)
-    mm_info ("%" PRIu64 " empty documents left out", n->empty);
+    mm_info ("%s left out", MM_COUNT (n->empty, "empty document"));
   if (n->skipped)
-    mm_warn ("%" PRIu64 " documents with errors left out", n->skipped);
+    mm_warn ("%s left out because of errors", MM_COUNT (n->skipped, "document"));
   if (n->replaced)
-    mm_warn ("%" PRIu64 " times U+FFFD put in for what is not UTF-8", n->replaced);
+    mm_warn ("%s U+FFFD put in for what is not UTF-8", MM_COUNT (n->replaced, "time"));
   return r->c->count ? print_count (r, n, tokens) : MM_OK;
 }

@@ -127,16 +127,16 @@ report (const struct train_tokenizer_config *c, const struct mm_bpe_trainer *t,
   uint64_t pieces, distinct;
 
   mm_bpe_trainer_counts (t, &pieces, &distinct);
-  mm_info ("%" PRIu64 " documents, %s, %" PRIu64 " pieces, %" PRIu64 " distinct; %" PRIu32 " tokens",
-           n->documents, mm_format_bytes (n->bytes, bytes), pieces, distinct, reached);
+  mm_info ("%s, %s, %s, %" PRIu64 " distinct; %s", MM_COUNT (n->documents, "document"),
+           mm_format_bytes (n->bytes, bytes), MM_COUNT (pieces, "piece"), distinct, MM_COUNT (reached, "token"));
   if (n->empty)
-    mm_info ("%" PRIu64 " empty documents left out", n->empty);
+    mm_info ("%s left out", MM_COUNT (n->empty, "empty document"));
   if (n->skipped)
-    mm_warn ("%" PRIu64 " documents with errors left out", n->skipped);
+    mm_warn ("%s left out because of errors", MM_COUNT (n->skipped, "document"));
   if (n->replaced)
-    mm_warn ("%" PRIu64 " times U+FFFD put in for what is not UTF-8", n->replaced);
+    mm_warn ("%s U+FFFD put in for what is not UTF-8", MM_COUNT (n->replaced, "time"));
   if (reached < c->bpe.vocab_size)
-    mm_warn ("the corpus ran dry: %" PRIu32 " tokens reached, %" PRIu32 " asked for", reached,
+    mm_warn ("the corpus ran dry: %s reached, %" PRIu32 " asked for", MM_COUNT (reached, "token"),
              c->bpe.vocab_size);
 }
 

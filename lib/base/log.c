@@ -216,6 +216,17 @@ mm_format_seconds (double seconds, char text[32])
   return text;
 }
 
+char *
+mm_format_count (uint64_t n, const char *noun, char text[MM_COUNT_TEXT])
+{
+  size_t size = strlen (noun);
+  bool hisses = size >= 3 && (noun[size - 1] == 's' || strcmp (noun + size - 3, "tch") == 0);
+
+  snprintf (text, MM_COUNT_TEXT, "%llu %s%s", (unsigned long long) n, noun,
+            n == 1 ? "" : hisses ? "es" : "s");
+  return text;
+}
+
 double
 mm_now (void)
 {

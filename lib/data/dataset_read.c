@@ -12,6 +12,7 @@
 #include <minimind/files.h>
 #include <minimind/hash.h>
 #include <minimind/json.h>
+#include <minimind/log.h>
 #include <minimind/memory.h>
 #include <minimind/safetensors.h>
 
@@ -155,8 +156,8 @@ open_split (struct mm_dataset *d, enum mm_split split, const char *name, const j
   for (size_t i = 0; st >= 0 && i < n; i++)
     st = open_part (d, split, i, name, json_array_get (parts, i), verify);
   if (st >= 0 && s->rows != (uint64_t) rows)
-    st = mm_fail (MM_EFORMAT, "%s: %s: %" PRId64 " rows, the parts have %" PRIu64, name,
-                  split_name (split), rows, s->rows);
+    st = mm_fail (MM_EFORMAT, "%s: %s: %s, the parts have %" PRIu64, name, split_name (split),
+                  MM_COUNT ((uint64_t) rows, "row"), s->rows);
   return st;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <minimind/json.h>
+#include <minimind/log.h>
 #include <minimind/safetensors.h>
 
 #include "fd.h"
@@ -323,8 +324,9 @@ mm_safetensors_want (const struct mm_safetensors *f, const char *name, enum mm_d
   if (!t)
     return mm_fail (MM_EFORMAT, "%s: has no tensor %s", f->path, name);
   if (t->dtype != dtype || t->n_dims != n_dims)
-    return mm_fail (MM_EFORMAT, "%s: %s: has dtype %s and %d dimensions, want %s and %d", f->path, name,
-                    mm_dtype_name (t->dtype), t->n_dims, mm_dtype_name (dtype), n_dims);
+    return mm_fail (MM_EFORMAT, "%s: %s: has dtype %s and %s, want %s and %d", f->path, name,
+                    mm_dtype_name (t->dtype), MM_COUNT ((uint64_t) t->n_dims, "dimension"), mm_dtype_name (dtype),
+                    n_dims);
   return MM_OK;
 }
 

@@ -45,6 +45,12 @@ void mm_progress_end (void);
 char *mm_format_bytes (uint64_t bytes, char text[32]);
 char *mm_format_seconds (double seconds, char text[32]);
 
+/* "1 document", "400 documents", "2 batches" for N and the NOUN of one; TEXT is returned.
+   MM_COUNT brings the room, which lasts as long as the block that it stands in.  */
+enum { MM_COUNT_TEXT = 64 };
+char *mm_format_count (uint64_t n, const char *noun, char text[MM_COUNT_TEXT]);
+#define MM_COUNT(n, noun) mm_format_count (n, noun, (char[MM_COUNT_TEXT]) { 0 })
+
 /* Seconds of CLOCK_MONOTONIC.  */
 double mm_now (void);
 

@@ -319,8 +319,8 @@ read_optimizer (const char *dir, const struct mm_model *model, float *m, float *
   if (st == MM_OK)
     st = read_moment (file, model, moment_prefixes[1], v);
   if (st == MM_OK && mm_safetensors_count (file) != want)
-    st = mm_fail (MM_EFORMAT, "%s: has %zu tensors, want %zu", mm_safetensors_path (file),
-                  mm_safetensors_count (file), want);
+    st = mm_fail (MM_EFORMAT, "%s: has %s, want %zu", mm_safetensors_path (file),
+                  MM_COUNT (mm_safetensors_count (file), "tensor"), want);
   mm_safetensors_close (file);
   return st;
 }

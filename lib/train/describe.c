@@ -93,12 +93,12 @@ print_plan (const struct mm_trainer *t)
   const struct mm_schedule *s = &p->schedule;
   char text[MM_PLAN_TEXT];
 
-  printf ("data      %" PRIu64 " rows of %" PRIu32 " tokens to train on, %" PRIu64 " to validate\n",
-          p->order.rows, p->seq_len, mm_dataset_rows (t->data, MM_VALIDATION));
-  printf ("batch     %s; %" PRIu64 " tokens\n", mm_plan_equation (p, text), p->step_tokens);
-  printf ("run       %" PRIu64 " steps; an epoch has %" PRIu64 "\n", s->total, p->windows);
-  printf ("rate      %g, %s to %g, warm-up %" PRIu64 " steps\n", s->peak, mm_schedule_names[s->kind],
-          mm_schedule_rate (s, s->total - 1), s->warmup);
+  printf ("data      %s of %s to train on, %" PRIu64 " to validate\n", MM_COUNT (p->order.rows, "row"),
+          MM_COUNT (p->seq_len, "token"), mm_dataset_rows (t->data, MM_VALIDATION));
+  printf ("batch     %s; %s\n", mm_plan_equation (p, text), MM_COUNT (p->step_tokens, "token"));
+  printf ("run       %s; an epoch has %" PRIu64 "\n", MM_COUNT (s->total, "step"), p->windows);
+  printf ("rate      %g, %s to %g, warm-up %s\n", s->peak, mm_schedule_names[s->kind],
+          mm_schedule_rate (s, s->total - 1), MM_COUNT (s->warmup, "step"));
 }
 
 /* The least time that the arithmetic takes on this machine.  */
@@ -133,8 +133,8 @@ print_files (const struct mm_trainer *t)
   const char *out = c->output ? c->output : "OUT";
   char one[32], all[32];
 
-  printf ("files     %s/step-%08" PRIu64 " at the end; %" PRIu64 " checkpoints, %" PRIu64 " kept, %s each:"
-          " %s at most\n", out, total, saves, kept, mm_format_bytes (bytes, one),
+  printf ("files     %s/step-%08" PRIu64 " at the end; %s, %" PRIu64 " kept, %s each: %s at most\n", out, total,
+          MM_COUNT (saves, "checkpoint"), kept, mm_format_bytes (bytes, one),
           mm_format_bytes ((kept + (saves > kept)) * bytes, all));
   printf ("          each with config.json, generation_config.json, model.safetensors, tokenizer.json,\n"
           "          tokenizer_config.json, optimizer.safetensors, trainer.json, MANIFEST\n");

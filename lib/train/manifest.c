@@ -14,6 +14,7 @@
 
 #include <minimind/checkpoint.h>
 #include <minimind/files.h>
+#include <minimind/log.h>
 #include <minimind/memory.h>
 
 #include "manifest.h"
@@ -216,8 +217,7 @@ check_entry (const char *dir, const struct mm_manifest_entry *want, bool hash)
   else if (!S_ISREG (s.st_mode))
     st = mm_fail (MM_EFORMAT, "%s: is no regular file", path);
   else if ((uint64_t) s.st_size != want->size)
-    st = mm_fail (MM_EFORMAT, "%s: has %" PRIu64 " bytes, want %" PRIu64, path, (uint64_t) s.st_size,
-                  want->size);
+    st = mm_fail (MM_EFORMAT, "%s: has %s, want %" PRIu64, path, MM_COUNT ((uint64_t) s.st_size, "byte"), want->size);
   if (st == MM_OK && hash)
     st = hash_entry (dir, &found);
   if (st == MM_OK && strcmp (found.sha256, want->sha256) != 0)

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <minimind/log.h>
+
 #include "plan.h"
 
 static mm_status
@@ -35,9 +37,10 @@ check_rows (const char *data, uint64_t rows, uint64_t global, uint64_t micro)
     return MM_OK;
   if (rows < micro)
     micro = rows;
-  return mm_fail (MM_EUSAGE, "%s has %" PRIu64 " training rows, fewer than --global-batch=%" PRIu64
+  return mm_fail (MM_EUSAGE, "%s has %s, fewer than --global-batch=%" PRIu64
                   ": --global-batch=%" PRIu64 " --micro-batch=%" PRIu64 " fits, or pack with a smaller"
-                  " --seq-len for more rows", data, rows, global, rows / micro * micro, micro);
+                  " --seq-len for more rows", data, MM_COUNT (rows, "training row"), global,
+                  rows / micro * micro, micro);
 }
 
 static mm_status
@@ -45,9 +48,9 @@ check_ranks (uint64_t micro_batches, uint64_t micro, int world_size)
 {
   if ((uint64_t) world_size <= micro_batches)
     return MM_OK;
-  return mm_fail (MM_EUSAGE, "%d ranks for %" PRIu64 " micro-batches a step: at most %" PRIu64
-                  " ranks, or --global-batch=%" PRIu64 ", fit",
-                  world_size, micro_batches, micro_batches, micro * (uint64_t) world_size);
+  return mm_fail (MM_EUSAGE, "%s for %s a step: at most %s, or --global-batch=%" PRIu64 ", fit",
+                  MM_COUNT ((uint64_t) world_size, "rank"), MM_COUNT (micro_batches, "micro-batch"),
+                  MM_COUNT (micro_batches, "rank"), micro * (uint64_t) world_size);
 }
 
 /* Length of the whole run in steps.  */
@@ -64,8 +67,8 @@ count_steps (const struct mm_train_config *c, uint64_t windows, uint64_t *steps)
       *steps = exact < 1 ? 1 : (uint64_t) (exact + 0.5);
     }
   if (c->warmup > *steps)
-    return mm_fail (MM_EUSAGE, "--warmup=%" PRIu64 " is longer than the run of %" PRIu64 " steps",
-                    c->warmup, *steps);
+    return mm_fail (MM_EUSAGE, "--warmup=%" PRIu64 " is longer than the run of %s", c->warmup,
+                    MM_COUNT (*steps, "step"));
   return MM_OK;
 }
 
@@ -100,10 +103,10 @@ mm_plan_make (const struct mm_train_config *c, const char *data, uint64_t rows, 
 char *
 mm_plan_equation (const struct mm_plan *p, char text[MM_PLAN_TEXT])
 {
-  int used = snprintf (text, MM_PLAN_TEXT, "%" PRIu64 " sequences a step = %" PRIu64 " micro-batches of %"
-                       PRIu64 " on %d rank%s, %" PRIu64 " passes each", p->order.global_batch,
-                       p->micro_batches, p->order.micro_batch, p->world_size,
-                       p->world_size == 1 ? "" : "s", p->passes);
+  int used = snprintf (text, MM_PLAN_TEXT, "%s a step = %s of %" PRIu64 " on %s, %s each",
+                       MM_COUNT (p->order.global_batch, "sequence"), MM_COUNT (p->micro_batches, "micro-batch"),
+                       p->order.micro_batch, MM_COUNT ((uint64_t) p->world_size, "rank"),
+                       MM_COUNT (p->passes, "pass"));
 
   if (p->idle > 0)
     snprintf (text + used, (size_t) (MM_PLAN_TEXT - used), ", %.1f%% idle", 100 * p->idle);

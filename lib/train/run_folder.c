@@ -312,7 +312,8 @@ mm_checkpoint_newest (const char *out, char **dir)
   if (st == MM_OK)
     st = first_valid (out, steps, count, dir);
   if (st == MM_OK && count && !*dir)
-    st = mm_fail (MM_EFORMAT, "%s: none of its %zu checkpoints is valid", out, count);
+    st = count == 1 ? mm_fail (MM_EFORMAT, "%s: its only checkpoint is not valid", out)
+                    : mm_fail (MM_EFORMAT, "%s: none of its %zu checkpoints is valid", out, count);
   free (steps);
   return st;
 }

@@ -226,7 +226,7 @@ run_steps (struct mm_trainer *t)
 
   if (t->state.step >= total)
     {
-      mm_info ("%s: all %" PRIu64 " steps are done", c->output, total);
+      mm_info ("%s: complete with %s", c->output, MM_COUNT (total, "step"));
       return MM_OK;
     }
   while (st == MM_OK && t->state.step < total && !stop)

@@ -102,10 +102,11 @@ begin_report (struct mm_trainer *t)
     .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
     .log_every = c->log_every, .save_every = c->save_every
   };
-  mm_info ("%zu parameters; %s; %" PRIu64 " steps of %" PRIu64 " tokens", mm_model_size (t->model),
-           mm_plan_equation (&t->plan, text), t->plan.schedule.total, t->plan.step_tokens);
-  mm_info ("%s backend, %s kernels, %d threads: FMA peak %.0f GFLOP/s", mm_backend_name (t->backend),
-           mm_backend_kernels (t->backend), mm_backend_threads (t->backend), 1e-9 * t->report.peak);
+  mm_info ("%zu parameters; %s; %s of %s", mm_model_size (t->model), mm_plan_equation (&t->plan, text),
+           MM_COUNT (t->plan.schedule.total, "step"), MM_COUNT (t->plan.step_tokens, "token"));
+  mm_info ("%s backend, %s kernels, %s: FMA peak %.0f GFLOP/s", mm_backend_name (t->backend),
+           mm_backend_kernels (t->backend),
+           MM_COUNT ((uint64_t) mm_backend_threads (t->backend), "thread"), 1e-9 * t->report.peak);
   if (t->log)
     mm_runlog_event (t->log, "start",
                      json_pack ("{s:I, s:I, s:s, s:s, s:i, s:i, s:s}", "step", (json_int_t) t->first,

@@ -65,10 +65,10 @@ ok "what comes before the model" shows 'pre_tokenizer: ByteLevel' tokenizer.json
 ok "its sizes" shows 'merges: 0' tokenizer.json
 ok "how many special tokens" shows 'special_tokens: 3' tokenizer.json
 ok "and which" shows '     2  \[<|im_end|>]' tokenizer.json
-ok "few of the other tokens" test "$("$inspect" tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 11
+ok "few of the other tokens" test "$("$inspect" tokenizer.json | grep -c '^ *[0-9][0-9]*  ')" -eq 11
 ok "the first" shows '     3  \x00' tokenizer.json
-ok "all of them when asked" test "$("$inspect" --samples=1000 tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 259
-ok "or none" test "$("$inspect" --samples=0 tokenizer.json | grep -c '^ *[0-9][0-9]*  [^ ]')" -eq 3
+ok "all of them when asked" test "$("$inspect" --samples=1000 tokenizer.json | grep -c '^ *[0-9][0-9]*  ')" -eq 259
+ok "or none" test "$("$inspect" --samples=0 tokenizer.json | grep -c '^ *[0-9][0-9]*  ')" -eq 3
 ok "bytes as hex" shows '   258  \xff' tokenizer.json
 ok "a folder with one" shows 'tokenizer folder' .
 ok "several paths" sh -c '"$0" run data tokenizer.json | grep -c "^[a-z.]*: " | grep "^3$"' "$inspect"
@@ -176,7 +176,7 @@ restore text.tokens
 
 rm -r run/step-00000001
 flip run/step-00000002/model.safetensors 5000
-ok "no valid checkpoint" refuses 65 'none of its 1 checkpoints is valid' run
+ok "no valid checkpoint" refuses 65 'its only checkpoint is not valid' run
 restore run
 
 sed 's/"vocab_size": 259/"vocab_size": 258/' run/step-00000001/config.json >model/config.json

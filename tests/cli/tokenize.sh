@@ -101,7 +101,7 @@ printf '\n' >nl.txt
 ok "and line ends" sh -c 'minimind-tokenize --tokenizer=. --dump-sample=9 nl.txt | grep "  \"\\\\n\"$"'
 : >nothing.txt
 ok "an empty document" encode nothing.txt -o empty.tokens
-ok "is left out" says '^1 empty documents left out'
+ok "is left out" says '^1 empty document left out'
 
 # ---- refusals ----
 
@@ -149,9 +149,9 @@ bad "a bad line" 65 'json.jsonl: line 2, byte 13' json.jsonl
 bad "a truncated file" 65 'cut.gz' cut.gz
 bad "a truncated archive" 65 'cut.tar' cut.tar
 ok "skip them" encode --on-error=skip utf8.txt json.jsonl -o skip.tokens
-ok "with a count" says 'warning: 2 documents with errors left out'
+ok "with a count" says 'warning: 2 documents left out because of errors'
 ok "replace what is not UTF-8" encode --on-error=replace utf8.txt -o r.tokens
-ok "with a count" says 'warning: 1 times U+FFFD'
+ok "with a count" says 'warning: 1 time U+FFFD'
 ok "as U+FFFD" sh -c "minimind-tokenize --decode r.tokens | grep '$(printf '\357\277\275') fine'"
 refused "decoding a text" 65 'lines.txt' minimind-tokenize --decode lines.txt -o x
 refused "decoding nothing" 66 'nowhere' minimind-tokenize --decode nowhere -o x

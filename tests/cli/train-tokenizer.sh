@@ -99,10 +99,10 @@ bad "a bad line" 65 'json.jsonl: line 2, byte 13' json.jsonl
 bad "a truncated file" 65 'cut.gz' cut.gz
 bad "a truncated archive" 65 'cut.tar' cut.tar
 ok "skip them" run minimind-train-tokenizer --on-error=skip type.jsonl json.jsonl utf8.txt -o k.tokenizer.json
-ok "with a count" says 'warning: 3 documents with errors left out'
+ok "with a count" says 'warning: 3 documents left out because of errors'
 ok "and the first one's place" says 'type.jsonl: line 2'
 ok "replace what is not UTF-8" run minimind-train-tokenizer --on-error=replace utf8.txt -o r.tokenizer.json
-ok "with a count" says 'warning: 1 times U+FFFD'
+ok "with a count" says 'warning: 1 time U+FFFD'
 mkdir locked && chmod 555 locked
 if ! touch locked/x 2>/dev/null; then
   ok "a folder that cannot be written" status_is 74 minimind-train-tokenizer lines.jsonl -o locked

@@ -147,9 +147,19 @@ seconds_read (double seconds, const char *want)
   return strcmp (mm_format_seconds (seconds, got), want) == 0;
 }
 
+static bool
+counts (uint64_t n, const char *noun, const char *want)
+{
+  return strcmp (MM_COUNT (n, noun), want) == 0;
+}
+
 static void
 test_formats (void)
 {
+  ok (counts (1, "document", "1 document") && counts (0, "document", "0 documents")
+      && counts (UINT64_MAX, "document", "18446744073709551615 documents"), "one, none, many");
+  ok (counts (2, "micro-batch", "2 micro-batches") && counts (2, "pass", "2 passes")
+      && counts (2, "epoch", "2 epochs") && counts (2, "s", "2 ss"), "their plurals");
   ok (bytes_read (0, "0 B") && bytes_read (999, "999 B") && bytes_read (1000, "1.0 kB")
       && bytes_read (9949, "9.9 kB") && bytes_read (9950, "10 kB") && bytes_read (640000, "640 kB")
       && bytes_read (999499, "999 kB") && bytes_read (999500, "1.0 MB")

@@ -221,7 +221,7 @@ test_reading (void)
   ok (mm_safetensors_read (f, t, 3, data, 2) == MM_EINVAL && says ("a: "), "beyond the end");
   ok (mm_safetensors_read (f, t, UINT64_MAX, data, 2) == MM_EINVAL, "far beyond");
   ok (mm_safetensors_want (f, "a", MM_U8, 1, &t) == MM_OK, "as wanted");
-  ok (mm_safetensors_want (f, "a", MM_U8, 2, &t) == MM_EFORMAT && says ("1 dimensions, want U8 and 2"),
+  ok (mm_safetensors_want (f, "a", MM_U8, 2, &t) == MM_EFORMAT && says ("1 dimension, want U8 and 2"),
       "other dimensions");
   ok (mm_safetensors_want (f, "a", MM_I8, 1, &t) == MM_EFORMAT && says ("dtype U8"), "another dtype");
   ok (mm_safetensors_want (f, "b", MM_U8, 1, &t) == MM_EFORMAT && says ("b") && !t, "no such tensor");
