@@ -4,31 +4,79 @@
 #ifndef MM_COMM_IMPL_H
 #define MM_COMM_IMPL_H
 
+#include <stdbool.h>
+
 #include <minimind/comm.h>
 
+enum mm_sum_type { MM_SUM_I64, MM_SUM_F32, MM_SUM_TYPES };
+
+/* What the environment says of this process; -1 where it says nothing.  */
+struct mm_ranks
+{
+  int rank, size;
+  int local_rank, local_size;
+  int window;                   /* descriptor of minimind-launch's window */
+};
+
 /* One transport.  Each call is what comm.h says of the function of its name; comm.c checks the
-   arguments.  */
+   arguments and leaves out calls for nothing.  */
 struct mm_transport
 {
   const char *name;
 
-  /* Fill rank, size and state of *C, whose transport is set.  */
-  mm_status (*open) (struct mm_comm *c);
+  /* Fill rank, size, local_rank, local_size and state of *C, whose transport and timeout are set.  After a
+     failure close is called.  */
+  mm_status (*open) (struct mm_comm *c, const struct mm_ranks *ranks);
   void (*close) (struct mm_comm *c);
 
+  mm_status (*alloc) (struct mm_comm *c, const char *what, size_t bytes, void **p);
   mm_status (*barrier) (struct mm_comm *c);
   mm_status (*broadcast) (struct mm_comm *c, void *data, size_t bytes, int root);
-  mm_status (*sum_i64) (struct mm_comm *c, int64_t *data, size_t count);
-  mm_status (*agree) (struct mm_comm *c, mm_status st);
+  mm_status (*sum) (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count);
+  mm_status (*reduce_scatter) (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count,
+                               size_t grain);
+  mm_status (*all_gather) (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain);
 };
 
 struct mm_comm
 {
   const struct mm_transport *transport;
   int rank, size;
+  int local_rank, local_size;
+  double timeout;               /* seconds; 0: none */
   void *state;                  /* the transport's own */
 };
 
 extern const struct mm_transport mm_transport_self;
+extern const struct mm_transport mm_transport_shm;
+
+/* ---- environment.c ---- */
+
+/* What minimind-launch's variables say.  MM_EUSAGE if they are not its own.  */
+mm_status mm_ranks_read (struct mm_ranks *ranks) MM_NODISCARD;
+
+/* MM_EUSAGE when a launcher's variable tells of another number of ranks than SIZE.  */
+mm_status mm_ranks_compare (int size) MM_NODISCARD;
+
+/* ---- sum.c ---- */
+
+size_t mm_sum_size (enum mm_sum_type type);     /* bytes of an element */
+
+/* Elements [FROM, TO) of the N_IN buffers IN, added in their order, to those of each of the N_OUT buffers OUT,
+   which may be among IN.  */
+void mm_sum_buffers (enum mm_sum_type type, void *const *in, int n_in, void *const *out, int n_out,
+                     size_t from, size_t to);
+
+/* ---- patience.c ---- */
+
+/* A wait with a deadline.  Time that passes while this process itself is stopped does not count.  */
+struct mm_patience
+{
+  double limit;                 /* seconds; 0: none */
+  double waited, last;          /* so far; when last looked at */
+};
+
+void mm_patience_begin (struct mm_patience *p, double limit);
+bool mm_patience_over (struct mm_patience *p);  /* call at least every second */
 
 #endif /* MM_COMM_IMPL_H */

@@ -6,10 +6,10 @@
 #include "impl.h"
 
 static mm_status
-self_open (struct mm_comm *c)
+self_open (struct mm_comm *c, const struct mm_ranks *ranks)
 {
-  c->rank = 0;
-  c->size = 1;
+  (void) ranks;
+  c->size = c->local_size = 1;
   return MM_OK;
 }
 
@@ -17,6 +17,14 @@ static void
 self_close (struct mm_comm *c)
 {
   (void) c;
+}
+
+static mm_status
+self_alloc (struct mm_comm *c, const char *what, size_t bytes, void **p)
+{
+  (void) c, (void) what, (void) bytes;
+  *p = NULL;
+  return MM_OK;
 }
 
 static mm_status
@@ -34,18 +42,28 @@ self_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
 }
 
 static mm_status
-self_sum_i64 (struct mm_comm *c, int64_t *data, size_t count)
+self_sum (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
 {
-  (void) c, (void) data, (void) count;
+  (void) c, (void) type, (void) data, (void) count;
   return MM_OK;
 }
 
 static mm_status
-self_agree (struct mm_comm *c, mm_status st)
+self_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain)
 {
-  (void) c;
-  return st;
+  (void) c, (void) type, (void) data, (void) count, (void) grain;
+  return MM_OK;
 }
 
-const struct mm_transport mm_transport_self
-  = { "self", self_open, self_close, self_barrier, self_broadcast, self_sum_i64, self_agree };
+static mm_status
+self_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
+{
+  (void) c, (void) data, (void) count, (void) size, (void) grain;
+  return MM_OK;
+}
+
+const struct mm_transport mm_transport_self = {
+  .name = "self", .open = self_open, .close = self_close, .alloc = self_alloc, .barrier = self_barrier,
+  .broadcast = self_broadcast, .sum = self_sum, .reduce_scatter = self_reduce_scatter,
+  .all_gather = self_all_gather
+};

@@ -24,7 +24,7 @@ mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
   mm_status st;
 
   *t = (struct mm_trainer) { .config = c, .saved = UINT64_MAX };
-  st = mm_comm_open ("auto", &t->comm);
+  st = mm_comm_open ("auto", 1800, &t->comm);
   if (st == MM_OK)
     st = mm_dataset_open (c->data, !c->dry_run, &t->data);
   if (st == MM_OK)

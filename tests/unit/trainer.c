@@ -24,7 +24,7 @@ begin (void)
   static const struct mm_train_config config = { .output = "run" };
 
   t = (struct mm_trainer) { .config = &config, .saved = UINT64_MAX, .state = { .step = 12, .updates = 10 } };
-  must (mm_comm_open ("self", &t.comm));
+  must (mm_comm_open ("self", 1, &t.comm));
   must (mm_backend_open ("cpu", 1, &t.backend));
   t.model = small_model (t.backend, &small_configs[1], true);
   must (mm_optimizer_create (t.model, &t.optimizer));

@@ -1,0 +1,451 @@
+/* shm.c -- ranks of one host, through memory that they share.
+   SPDX-License-Identifier: Apache-2.0
+
+   Data that lies in memory of mm_comm_alloc is worked on in place: for a sum, each rank adds up its part of
+   all ranks' buffers and writes it to all of them, so that main memory sees each element read once and written
+   once for each rank.  Other data goes through the window's staging, piece by piece, in two halves by turns:
+   when the ranks meet over one half, all are done with the other.  */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <minimind/log.h>
+#include <minimind/memory.h>
+#include <minimind/thread.h>
+
+#include "window.h"
+
+enum
+{
+  GRAIN = 4096,                 /* elements at whose multiples sums are shared out: whole pages */
+  SMALL = 16 << 10              /* bytes up to which each rank adds up all of a piece, and spares a meeting */
+};
+
+/* Memory of mm_comm_alloc: STRIDE bytes a rank from OFFSET of the window's file, mapped here from BASE.  */
+struct shared
+{
+  char *base;
+  size_t offset, stride, bytes;
+};
+
+struct shm
+{
+  struct mm_hold hold;
+  size_t end;                   /* of the file, as far as it is taken */
+  struct shared *shared;
+  size_t n_shared, capacity;
+  int half;                     /* of the staging, used last */
+  void **in;                    /* a buffer for each rank */
+};
+
+enum kind { BARRIER = 1, BROADCAST, SUM, REDUCE_SCATTER, ALL_GATHER };
+
+static const char *const names[]
+  = { [BARRIER] = "barrier", [BROADCAST] = "broadcast", [SUM] = "sum", [REDUCE_SCATTER] = "reduce-scatter",
+      [ALL_GATHER] = "all-gather" };
+
+static mm_status
+meet (struct mm_comm *c, enum kind kind, size_t bytes, uint64_t place)
+{
+  struct shm *s = c->state;
+  struct mm_call call = { .name = names[kind], .kind = kind, .bytes = bytes, .place = place };
+
+  return mm_hold_meet (&s->hold, &call, c->timeout);
+}
+
+/* ---- memory ---- */
+
+/* DATA of BYTES as it stands in RANK's buffer; *PLACE tells where, the same on all ranks; NULL and 0 if it is
+   this rank's own memory.  */
+static char *
+find_shared (const struct mm_comm *c, const void *data, size_t bytes, uint64_t *place, struct shared *found)
+{
+  const struct shm *s = c->state;
+
+  *place = 0;
+  for (size_t i = 0; i < s->n_shared; i++)
+    {
+      const struct shared *m = &s->shared[i];
+      char *mine = m->base + (size_t) c->rank * m->stride;
+
+      if ((const char *) data < mine || (const char *) data + bytes > mine + m->bytes)
+        continue;
+      *found = *m;
+      found->base += (const char *) data - mine;
+      *place = m->offset + (uint64_t) ((const char *) data - mine) + 1;
+      return found->base;
+    }
+  return NULL;
+}
+
+/* All ranks' buffers of what lies at M in this rank's.  */
+static void **
+buffers (const struct mm_comm *c, const struct shared *m)
+{
+  struct shm *s = c->state;
+
+  for (int r = 0; r < c->size; r++)
+    s->in[r] = m->base + (size_t) r * m->stride;
+  return s->in;
+}
+
+static mm_status
+fail_memory (const char *what, size_t bytes)
+{
+  char text[32];
+  int error = errno;
+
+  return mm_fail (MM_EIO, "%s: no %s of memory that ranks share: %s", what, mm_format_bytes (bytes, text),
+                  strerror (error));
+}
+
+/* Rank 0 makes the file long enough; it is never cut, since a tool before this one may have left it longer.  */
+static mm_status
+lengthen (struct mm_comm *c, const char *what, size_t end)
+{
+  struct shm *s = c->state;
+  struct stat status;
+
+  if (c->rank > 0)
+    return MM_OK;
+  if (fstat (s->hold.fd, &status) == 0
+      && ((size_t) status.st_size >= end || ftruncate (s->hold.fd, (off_t) end) == 0))
+    return MM_OK;
+  return fail_memory (what, end);
+}
+
+/* Take this rank's part, zeroed, now: later there would be no way to say that memory is short.  */
+static mm_status
+take_part (struct mm_comm *c, const char *what, const struct shared *m)
+{
+  struct shm *s = c->state;
+  off_t at = (off_t) (m->offset + (size_t) c->rank * m->stride);
+
+  fallocate (s->hold.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t) m->stride);
+  if (fallocate (s->hold.fd, 0, at, (off_t) m->stride) == 0 || errno == EOPNOTSUPP)
+    return MM_OK;
+  return fail_memory (what, m->stride);
+}
+
+static mm_status
+shm_alloc (struct mm_comm *c, const char *what, size_t bytes, void **p)
+{
+  enum { HUGE_PAGE = 2 << 20 };
+  struct shm *s = c->state;
+  size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
+  struct shared m = { .bytes = bytes };
+  size_t total = 0;
+  mm_status st = mm_grow ("shared memory", &s->shared, &s->capacity, s->n_shared + 1, sizeof *s->shared);
+
+  m.stride = (bytes + align - 1) / align * align;
+  m.offset = (s->end + align - 1) / align * align;
+  if (st == MM_OK && (m.stride < bytes || __builtin_mul_overflow (m.stride, (size_t) c->size, &total)
+                      || total > (size_t) PTRDIFF_MAX - m.offset))
+    st = mm_fail (MM_ENOMEM, "%s: %zu bytes for each of %d ranks", what, bytes, c->size);
+  if (st == MM_OK)
+    st = lengthen (c, what, m.offset + total);
+  st = mm_comm_agree (c, st);
+  if (st < 0)
+    return st;
+  st = take_part (c, what, &m);
+  m.base = mmap (NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, s->hold.fd, (off_t) m.offset);
+  if (st == MM_OK && m.base == MAP_FAILED)
+    st = fail_memory (what, total);
+  st = mm_comm_agree (c, st);
+  if (st < 0)
+    {
+      if (m.base != MAP_FAILED)
+        munmap (m.base, total);
+      return st;
+    }
+  madvise (m.base, total, MADV_HUGEPAGE);
+  s->end = m.offset + total;
+  s->shared[s->n_shared++] = m;
+  *p = m.base + (size_t) c->rank * m.stride;
+  return MM_OK;
+}
+
+/* ---- staging ---- */
+
+/* Take the other half: this rank's own.  */
+static char *
+next_stage (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+
+  s->half ^= 1;
+  return mm_hold_stage (&s->hold, c->rank, s->half);
+}
+
+static char *
+stage_of (struct mm_comm *c, int rank)
+{
+  struct shm *s = c->state;
+
+  return mm_hold_stage (&s->hold, rank, s->half);
+}
+
+static void **
+stages (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+
+  for (int r = 0; r < c->size; r++)
+    s->in[r] = stage_of (c, r);
+  return s->in;
+}
+
+static size_t
+least (size_t a, size_t b)
+{
+  return a < b ? a : b;
+}
+
+/* ---- operations ---- */
+
+static mm_status
+shm_barrier (struct mm_comm *c)
+{
+  return meet (c, BARRIER, 0, 0);
+}
+
+static mm_status
+shm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
+{
+  mm_status st = MM_OK;
+
+  for (size_t at = 0; at < bytes && st == MM_OK; at += MM_STAGE)
+    {
+      size_t n = least (bytes - at, MM_STAGE);
+      char *mine = next_stage (c);
+
+      if (c->rank == root)
+        memcpy (mine, (char *) data + at, n);
+      st = meet (c, BROADCAST, bytes, 0);
+      if (st == MM_OK && c->rank != root)
+        memcpy ((char *) data + at, stage_of (c, root), n);
+    }
+  return st;
+}
+
+/* One piece of N elements: it stands in all ranks' stages.  */
+static mm_status
+sum_stages (struct mm_comm *c, enum mm_sum_type type, void *data, size_t n, size_t bytes)
+{
+  size_t size = mm_sum_size (type), from, to;
+  void **in = stages (c), *mine = in[c->rank];
+  mm_status st;
+
+  if (n * size <= SMALL)
+    {
+      mm_sum_buffers (type, in, c->size, &data, 1, 0, n);
+      return MM_OK;
+    }
+  mm_share (n, GRAIN, c->rank, c->size, &from, &to);
+  mm_sum_buffers (type, in, c->size, &mine, 1, from, to);
+  st = meet (c, SUM, bytes, 0);
+  for (int r = 0; r < c->size && st == MM_OK; r++)
+    {
+      mm_share (n, GRAIN, r, c->size, &from, &to);
+      memcpy ((char *) data + from * size, (char *) in[r] + from * size, (to - from) * size);
+    }
+  return st;
+}
+
+static mm_status
+sum_staged (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
+{
+  size_t size = mm_sum_size (type), most = MM_STAGE / size;
+  mm_status st = MM_OK;
+
+  for (size_t at = 0; at < count && st == MM_OK; at += most)
+    {
+      size_t n = least (count - at, most);
+      char *piece = (char *) data + at * size;
+
+      memcpy (next_stage (c), piece, n * size);
+      st = meet (c, SUM, count * size, 0);
+      if (st == MM_OK)
+        st = sum_stages (c, type, piece, n, count * size);
+    }
+  return st;
+}
+
+static mm_status
+shm_sum (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
+{
+  size_t bytes = count * mm_sum_size (type), from, to;
+  struct shared m;
+  uint64_t place;
+  void **all;
+  mm_status st;
+
+  if (!find_shared (c, data, bytes, &place, &m))
+    return sum_staged (c, type, data, count);
+  st = meet (c, SUM, bytes, place);
+  if (st < 0)
+    return st;
+  mm_share (count, GRAIN, c->rank, c->size, &from, &to);
+  all = buffers (c, &m);
+  mm_sum_buffers (type, all, c->size, all, c->size, from, to);
+  return meet (c, SUM, bytes, place);
+}
+
+/* Of each piece, a rank adds up what is of its part.  */
+static mm_status
+reduce_scatter_staged (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t from, size_t to)
+{
+  size_t size = mm_sum_size (type), most = MM_STAGE / size;
+  mm_status st = MM_OK;
+
+  for (size_t at = 0; at < count && st == MM_OK; at += most)
+    {
+      size_t n = least (count - at, most);
+      void *piece = (char *) data + at * size;
+      size_t a = from > at ? from - at : 0, b = to > at ? least (to - at, n) : 0;
+
+      memcpy (next_stage (c), piece, n * size);
+      st = meet (c, REDUCE_SCATTER, count * size, 0);
+      if (st == MM_OK && a < b)
+        mm_sum_buffers (type, stages (c), c->size, &piece, 1, a, b);
+    }
+  return st;
+}
+
+static mm_status
+shm_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain)
+{
+  size_t bytes = count * mm_sum_size (type), from, to;
+  struct shared m;
+  uint64_t place;
+  void **in;
+  mm_status st;
+
+  mm_comm_part (c, c->rank, count, grain, &from, &to);
+  if (!find_shared (c, data, bytes, &place, &m))
+    return reduce_scatter_staged (c, type, data, count, from, to);
+  st = meet (c, REDUCE_SCATTER, bytes, place);
+  if (st < 0)
+    return st;
+  in = buffers (c, &m);
+  mm_sum_buffers (type, in, c->size, &in[c->rank], 1, from, to);
+  return meet (c, REDUCE_SCATTER, bytes, place);
+}
+
+/* Bytes [*AT, *AT + *N) of the data: the piece from byte DONE on of RANK's part.  */
+static void
+part_piece (const struct mm_comm *c, int rank, size_t count, size_t size, size_t grain, size_t done, size_t *at,
+            size_t *n)
+{
+  size_t from, to;
+
+  mm_comm_part (c, rank, count, grain, &from, &to);
+  *at = from * size + done;
+  *n = (to - from) * size > done ? least ((to - from) * size - done, MM_STAGE) : 0;
+}
+
+static mm_status
+all_gather_staged (struct mm_comm *c, char *data, size_t count, size_t size, size_t grain)
+{
+  size_t largest = 0, from, to, at, n;
+  mm_status st = MM_OK;
+
+  for (int r = 0; r < c->size; r++)
+    {
+      mm_comm_part (c, r, count, grain, &from, &to);
+      if ((to - from) * size > largest)
+        largest = (to - from) * size;
+    }
+  for (size_t done = 0; done < largest && st == MM_OK; done += MM_STAGE)
+    {
+      char *mine = next_stage (c);
+
+      part_piece (c, c->rank, count, size, grain, done, &at, &n);
+      memcpy (mine, data + at, n);
+      st = meet (c, ALL_GATHER, count * size, 0);
+      for (int r = 0; r < c->size && st == MM_OK; r++)
+        {
+          part_piece (c, r, count, size, grain, done, &at, &n);
+          if (r != c->rank)
+            memcpy (data + at, stage_of (c, r), n);
+        }
+    }
+  return st;
+}
+
+static mm_status
+shm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
+{
+  size_t from, to;
+  struct shared m;
+  uint64_t place;
+  mm_status st;
+
+  if (!find_shared (c, data, count * size, &place, &m))
+    return all_gather_staged (c, data, count, size, grain);
+  st = meet (c, ALL_GATHER, count * size, place);
+  for (int r = 0; r < c->size && st == MM_OK; r++)
+    {
+      mm_comm_part (c, r, count, grain, &from, &to);
+      if (r != c->rank)
+        memcpy ((char *) data + from * size, m.base + (size_t) r * m.stride + from * size, (to - from) * size);
+    }
+  return st == MM_OK ? meet (c, ALL_GATHER, count * size, place) : st;
+}
+
+/* ---- joining ---- */
+
+static mm_status
+shm_open_window (struct mm_comm *c, const struct mm_ranks *ranks)
+{
+  struct shm *s;
+  mm_status st;
+
+  if (ranks->size < 1 || ranks->window < 0)
+    return mm_fail (MM_EUSAGE, "transport shm: nothing to join: ranks of one host are started by minimind-launch -n"
+                    " RANKS -- TOOL ...");
+  if (ranks->local_size != ranks->size)
+    return mm_fail (MM_EUSAGE, "transport shm: %d of %d ranks are on this host: it is for one host",
+                    ranks->local_size, ranks->size);
+  st = mm_alloc ("shared window", 1, sizeof *s, &s);
+  if (st < 0)
+    return st;
+  c->state = s;
+  s->hold.fd = -1;
+  c->rank = c->local_rank = ranks->rank;
+  c->size = c->local_size = ranks->size;
+  st = mm_alloc ("shared window", (size_t) c->size, sizeof *s->in, &s->in);
+  if (st == MM_OK)
+    st = mm_hold_open (&s->hold, ranks->window, c->rank, c->size, c->timeout);
+  if (st == MM_OK)
+    s->end = s->hold.window->bytes;
+  return st;
+}
+
+static void
+shm_close (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+
+  if (!s)
+    return;
+  for (size_t i = 0; i < s->n_shared; i++)
+    munmap (s->shared[i].base, s->shared[i].stride * (size_t) c->size);
+  mm_hold_close (&s->hold);
+  free (s->shared);
+  free (s->in);
+  free (s);
+}
+
+const struct mm_transport mm_transport_shm = {
+  .name = "shm", .open = shm_open_window, .close = shm_close, .alloc = shm_alloc, .barrier = shm_barrier,
+  .broadcast = shm_broadcast, .sum = shm_sum, .reduce_scatter = shm_reduce_scatter,
+  .all_gather = shm_all_gather
+};
