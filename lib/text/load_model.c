@@ -276,6 +276,42 @@ build_whole_pieces (json_t *vocab, struct mm_tokenizer *t)
   return st;
 }
 
+/* Do merges make of every token that is looked up whole that token?  */
+static bool
+merges_agree (json_t *vocab, const struct mm_tokenizer *t)
+{
+  const char *key;
+  json_t *value;
+
+  json_object_foreach (vocab, key, value)
+    {
+      const struct mm_trie_key *text = t->texts + json_integer_value (value);
+
+      if (mm_is_table_text (key)
+          && mm_trie_find (&t->bpe.trie, text->bytes, text->size) != text->value)
+        return false;
+    }
+  return true;
+}
+
+/* Parts of a piece are never looked up whole in HF, so they must not mind.  */
+static mm_status
+build_seams (json_t *vocab, struct mm_tokenizer *t)
+{
+  mm_status st;
+
+  if (t->ignore_merges && !merges_agree (vocab, t))
+    return MM_OK;
+  st = mm_alloc ("vocabulary", 1, sizeof *t->seams, &t->seams);
+  for (size_t r = 0; st == MM_OK && r < t->bpe.n_rules; r++)
+    {
+      const struct mm_trie_key *made = t->texts + t->bpe.rules[r].made;
+
+      mm_seams_add (t->seams, made->bytes, made->size);
+    }
+  return st;
+}
+
 mm_status
 mm_load_model (const char *name, const json_t *model, struct mm_tokenizer *t)
 {
@@ -304,5 +340,6 @@ mm_load_model (const char *name, const json_t *model, struct mm_tokenizer *t)
       free (rules);
       return st;
     }
-  return mm_bpe_build (&t->bpe, t->texts, t->n_ids, bytes, rules, n_rules);
+  st = mm_bpe_build (&t->bpe, t->texts, t->n_ids, bytes, rules, n_rules);
+  return st < 0 ? st : build_seams (vocab, t);
 }

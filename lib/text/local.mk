@@ -18,7 +18,7 @@ lib_libcore_a_SOURCES += \
   lib/text/byte_table.c lib/text/byte_table.h \
   lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c \
   lib/text/documents.c lib/text/documents_cli.c \
-  lib/text/encode.c \
+  lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \
   lib/text/load_added.c \
   lib/text/load_config.c \
@@ -27,6 +27,7 @@ lib_libcore_a_SOURCES += \
   lib/text/pattern.h lib/text/pattern_deepseek.c lib/text/pattern_gpt4.c lib/text/pattern_known.c \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
+  lib/text/seam.c lib/text/seam.h \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \
   lib/text/trie.c lib/text/trie.h \
   lib/text/unicode.h lib/text/unicode_table.c \

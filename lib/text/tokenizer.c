@@ -161,6 +161,7 @@ mm_tokenizer_free (struct mm_tokenizer *t)
     return;
   mm_bpe_free (&t->bpe);
   mm_trie_free (&t->vocabulary);
+  free (t->seams);
   mm_added_free (&t->verbatim);
   mm_added_free (&t->normalized);
   free (t->added);

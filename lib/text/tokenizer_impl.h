@@ -15,6 +15,7 @@
 #include "added.h"
 #include "bpe.h"
 #include "pretokenize.h"
+#include "seam.h"
 
 enum { MM_MAX_ID = (1 << 22) - 1 };     /* vocabularies go to a quarter of a million today */
 
@@ -38,6 +39,7 @@ struct mm_tokenizer
   bool ignore_merges;
   struct mm_trie vocabulary;    /* every token of the model, where merges are ignored for them */
   struct mm_bpe bpe;
+  struct mm_seams *seams;       /* NULL where a part of a piece may have other ids than alone */
 
   int32_t bos, eos, pad;
 };

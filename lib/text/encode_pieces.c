@@ -1,0 +1,341 @@
+/* encode_pieces.c -- pieces to ids, most of them from a cache.
+   SPDX-License-Identifier: Apache-2.0
+
+   The pattern cuts text into pieces, seams (seam.h) cut what is not ASCII on into parts.  Most
+   parts of a text have been seen before: those of up to 15 bytes go through a cache of fixed size
+   whose key is the part itself, in two words; longer ones through a smaller cache of texts.  Parts
+   are taken in batches, first their keys, then their ids, so that a cache line is on its way when
+   it is asked for.  */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined __SSE2__
+# include <emmintrin.h>
+#endif
+
+#include <minimind/memory.h>
+
+#include "encode_pieces.h"
+#include "piece_key.h"
+
+enum
+{
+  NARROW_IDS = 7, WIDE_IDS = 3, /* ids that an entry holds, of 16 and of 32 bits */
+  COPIED_IDS = 8,               /* ids written for an entry, however many it holds */
+  CACHE_BITS = 17,              /* slots: 8 MB */
+  LONG_BITS = 10, LONG_BYTES = 72, LONG_IDS = 12,       /* longer parts: 128 kB */
+  BATCH = 256                   /* pieces; parts */
+};
+
+#define HIGH UINT64_C (0x8080808080808080)
+
+struct entry
+{
+  uint64_t key[2];              /* zero where it is free: no part has length 0 */
+  union
+  {
+    struct { uint16_t ids[NARROW_IDS], count; } narrow;
+    struct { uint32_t ids[WIDE_IDS], count; } wide;
+  } u;
+};
+
+/* The two entries of one cache line; a new one takes the first place.  */
+struct slot
+{
+  struct entry entry[2];
+};
+
+struct long_entry
+{
+  uint32_t size, count;         /* size 0 where it is free */
+  char text[LONG_BYTES];
+  uint32_t ids[LONG_IDS];
+};
+
+struct part
+{
+  uint64_t key[2];
+  struct slot *slot;            /* NULL if it is too long for a key, whose first word is then
+                                   its size */
+  size_t at;
+};
+
+struct mm_pieces
+{
+  const struct mm_tokenizer *t;
+  struct mm_arena arena;
+  struct slot *cache;
+  struct long_entry *longs;
+  bool narrow;                  /* ids fit in 16 bits */
+  struct mm_bpe_scratch scratch;
+  size_t ends[BATCH];           /* of pieces */
+  size_t n_pieces, next_piece;  /* found; not yet cut into parts */
+  struct part parts[BATCH];
+  size_t n_parts;
+};
+
+static void
+layout (struct mm_pieces *p)
+{
+  p->cache = mm_arena_take (&p->arena, (size_t) 1 << CACHE_BITS, sizeof *p->cache);
+  p->longs = mm_arena_take (&p->arena, (size_t) 1 << LONG_BITS, sizeof *p->longs);
+}
+
+mm_status
+mm_pieces_open (const struct mm_tokenizer *t, struct mm_pieces **out)
+{
+  struct mm_pieces *p;
+  mm_status st = mm_alloc ("encoder", 1, sizeof *p, &p);
+
+  *out = NULL;
+  if (st < 0)
+    return st;
+  p->t = t;
+  p->narrow = t->n_ids <= 1 << 16;
+  st = mm_bpe_scratch_open (&p->scratch);
+  if (st == MM_OK)
+    {
+      layout (p);
+      st = mm_arena_map (&p->arena, "encoder's cache");
+      layout (p);
+    }
+  if (st < 0)
+    mm_pieces_close (p);
+  else
+    *out = p;
+  return st;
+}
+
+void
+mm_pieces_close (struct mm_pieces *p)
+{
+  if (!p)
+    return;
+  mm_bpe_scratch_close (&p->scratch);
+  mm_arena_free (&p->arena);
+  free (p);
+}
+
+/* ---- parts that are not remembered ---- */
+
+/* The ids of a part from the model itself.  */
+static mm_status
+encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
+{
+  if (p->t->ignore_merges)
+    {
+      uint32_t id = mm_trie_find (&p->t->vocabulary, text, size);
+
+      if (id != MM_TRIE_NONE)
+        {
+          *ids = id;
+          *count = 1;
+          return MM_OK;
+        }
+    }
+  return mm_bpe_encode (&p->t->bpe, &p->scratch, text, size, ids, count);
+}
+
+/* Encode a part that is not in its SLOT and put it there if its ids fit.  */
+static mm_status
+encode_new (struct mm_pieces *p, const struct part *part, const char *text, uint32_t *ids,
+            size_t *count)
+{
+  mm_status st = encode_part (p, text, part->key[1] >> 56, ids, count);
+  struct slot *slot = part->slot;
+  struct entry *entry = slot->entry;
+
+  if (st < 0 || *count > (p->narrow ? NARROW_IDS : WIDE_IDS))
+    return st;
+  slot->entry[1] = *entry;
+  memcpy (entry->key, part->key, sizeof entry->key);
+  if (p->narrow)
+    {
+      for (size_t i = 0; i < *count; i++)
+        entry->u.narrow.ids[i] = (uint16_t) ids[i];
+      entry->u.narrow.count = (uint16_t) *count;
+    }
+  else
+    {
+      memcpy (entry->u.wide.ids, ids, *count * sizeof *ids);
+      entry->u.wide.count = (uint32_t) *count;
+    }
+  return MM_OK;
+}
+
+/* Encode a part that is too long for a key.  */
+static mm_status
+encode_long (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
+{
+  struct long_entry *entry;
+  mm_status st;
+
+  if (size > LONG_BYTES)
+    return encode_part (p, text, size, ids, count);
+  entry = p->longs + (mm_text_hash (text, size) >> (64 - LONG_BITS));
+  if (entry->size == size && memcmp (entry->text, text, size) == 0)
+    {
+      memcpy (ids, entry->ids, entry->count * sizeof *ids);
+      *count = entry->count;
+      return MM_OK;
+    }
+  st = encode_part (p, text, size, ids, count);
+  if (st == MM_OK && *count <= LONG_IDS)
+    {
+      entry->size = (uint32_t) size;
+      entry->count = (uint32_t) *count;
+      memcpy (entry->text, text, size);
+      memcpy (entry->ids, ids, *count * sizeof *ids);
+    }
+  return st;
+}
+
+__attribute__ ((noinline)) static mm_status
+encode_missing (struct mm_pieces *p, const struct part *part, const char *text, uint32_t *ids,
+                size_t *count)
+{
+  return part->slot ? encode_new (p, part, text + part->at, ids, count)
+                    : encode_long (p, text + part->at, part->key[0], ids, count);
+}
+
+/* ---- pieces to parts ---- */
+
+/* Make the part for a KEY and call for its cache line.  */
+static inline void
+add_key (struct mm_pieces *p, const uint64_t key[2], size_t at)
+{
+  struct part *part = p->parts + p->n_parts++;
+
+  part->key[0] = key[0];
+  part->key[1] = key[1];
+  part->at = at;
+  part->slot = p->cache + (mm_key_hash (key) >> (64 - CACHE_BITS));
+  __builtin_prefetch (part->slot);
+}
+
+/* Add the parts of a piece from AT to END as far as there is room; returns the place reached.  */
+__attribute__ ((noinline)) static size_t
+add_parts (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
+{
+  while (at < end && p->n_parts < BATCH)
+    {
+      size_t stop = p->t->seams ? mm_seam_next (p->t->seams, text, at, end) : end;
+      uint64_t key[2];
+
+      if (stop - at <= MM_KEY_BYTES)
+        {
+          mm_piece_key (text + at, stop - at, size - at, key);
+          add_key (p, key, at);
+        }
+      else
+        p->parts[p->n_parts++] = (struct part) { { stop - at, 0 }, NULL, at };
+      at = stop;
+    }
+  return at;
+}
+
+/* Make parts of the pieces that were found, from AT on, as far as there is room; returns the place
+   reached.  */
+static inline size_t
+find_parts (struct mm_pieces *p, const char *text, size_t size, size_t at)
+{
+  p->n_parts = 0;
+  for (; p->next_piece < p->n_pieces && p->n_parts < BATCH; p->next_piece++)
+    {
+      size_t end = p->ends[p->next_piece];
+      uint64_t key[2] = { HIGH, 0 };
+
+      if (end - at <= MM_KEY_BYTES)
+        mm_piece_key (text + at, end - at, size - at, key);
+      if (((key[0] | key[1]) & HIGH) == 0)
+        {
+          add_key (p, key, at);
+          at = end;
+        }
+      else
+        {
+          at = add_parts (p, text, size, at, end);
+          if (at < end)
+            break;
+        }
+    }
+  return at;
+}
+
+/* ---- parts to ids ---- */
+
+/* Write the ids of ENTRY to OUT, and more behind them up to COPIED_IDS; returns their number.  */
+static inline __attribute__ ((always_inline)) size_t
+copy_entry (const struct entry *entry, bool narrow, uint32_t *out)
+{
+#if defined __SSE2__
+  __m128i ids = _mm_loadu_si128 ((const __m128i *) &entry->u);
+
+  if (narrow)
+    {
+      _mm_storeu_si128 ((__m128i *) out, _mm_unpacklo_epi16 (ids, _mm_setzero_si128 ()));
+      _mm_storeu_si128 ((__m128i *) (out + 4), _mm_unpackhi_epi16 (ids, _mm_setzero_si128 ()));
+    }
+  else
+    _mm_storeu_si128 ((__m128i *) out, ids);
+#else
+  for (int k = 0; k < (narrow ? NARROW_IDS : WIDE_IDS); k++)
+    out[k] = narrow ? entry->u.narrow.ids[k] : entry->u.wide.ids[k];
+#endif
+  return narrow ? entry->u.narrow.count : entry->u.wide.count;
+}
+
+/* Append the ids of all parts; IDS has room for a byte each and COPIED_IDS more.  */
+static inline __attribute__ ((always_inline)) mm_status
+copy_ids (struct mm_pieces *p, const char *text, bool narrow, struct mm_ids *ids)
+{
+  uint32_t *out = ids->data + ids->count;
+
+  for (size_t i = 0; i < p->n_parts; i++)
+    {
+      const struct part *part = p->parts + i;
+      const struct entry *entry = part->slot ? part->slot->entry : NULL;
+
+      if (entry && (mm_key_same (entry->key, part->key)
+                    || mm_key_same ((++entry)->key, part->key)))
+        out += copy_entry (entry, narrow, out);
+      else
+        {
+          size_t count = 0;
+          mm_status st = encode_missing (p, part, text, out, &count);
+
+          if (st < 0)
+            return st;
+          out += count;
+        }
+    }
+  ids->count = (size_t) (out - ids->data);
+  return MM_OK;
+}
+
+mm_status
+mm_pieces_encode (struct mm_pieces *p, const char *text, size_t size, struct mm_ids *ids)
+{
+  p->n_pieces = p->next_piece = 0;
+  for (size_t at = 0, end; at < size; at = end)
+    {
+      mm_status st;
+
+      if (p->next_piece == p->n_pieces)
+        {
+          p->n_pieces = mm_pretokenize (p->t->pattern, text, size, at, p->ends, BATCH);
+          p->next_piece = 0;
+        }
+      end = find_parts (p, text, size, at);
+      st = mm_grow ("ids", &ids->data, &ids->capacity, ids->count + (end - at) + COPIED_IDS,
+                    sizeof *ids->data);
+      if (st == MM_OK)
+        st = p->narrow ? copy_ids (p, text, true, ids) : copy_ids (p, text, false, ids);
+      if (st < 0)
+        return st;
+    }
+  return MM_OK;
+}

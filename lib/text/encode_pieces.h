@@ -1,0 +1,20 @@
+/* encode_pieces.h -- text without added tokens to ids, by way of a cache of pieces.
+   SPDX-License-Identifier: Apache-2.0
+
+   Private to lib/text.  What an encoder does nearly all of its time.  */
+
+#ifndef TEXT_ENCODE_PIECES_H
+#define TEXT_ENCODE_PIECES_H
+
+#include "tokenizer_impl.h"
+
+struct mm_pieces;               /* caches and scratch memory of one thread */
+
+mm_status mm_pieces_open (const struct mm_tokenizer *t, struct mm_pieces **p) MM_NODISCARD;
+void mm_pieces_close (struct mm_pieces *p);     /* accepts NULL */
+
+/* Append the ids of TEXT, valid UTF-8, with no regard to added tokens.  */
+mm_status mm_pieces_encode (struct mm_pieces *p, const char *text, size_t size,
+                            struct mm_ids *ids) MM_NODISCARD;
+
+#endif /* TEXT_ENCODE_PIECES_H */
