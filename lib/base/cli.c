@@ -101,7 +101,9 @@ mm_cli_begin (const char *program)
   mm_log_setup (program, MM_LOG_NORMAL);
   argp_err_exit_status = MM_EXIT_USAGE;
   argp_program_version_hook = mm_version_print;
+  /* A closed pipe and a file-size limit are failed writes, with a message.  */
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);
   catch_signals ();
   atexit (close_stdout_at_exit);
 }

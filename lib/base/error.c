@@ -57,6 +57,14 @@ mm_fail_errno (const char *what)
 }
 
 mm_status
+mm_fail_errno_output (const char *what)
+{
+  mm_status st = mm_fail_errno (what);
+
+  return st == MM_ENOENT ? MM_EIO : st;
+}
+
+mm_status
 mm_fail_prefix (mm_status st, const char *fmt, ...)
 {
   char prefix[MESSAGE_SIZE], text[MESSAGE_SIZE];

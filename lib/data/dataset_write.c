@@ -239,7 +239,7 @@ rename_parts (const struct mm_dataset_writer *w, enum mm_split split)
       if (st >= 0)
         st = part_path (w, split, i, n, &to);
       if (st >= 0 && rename (from, to) != 0)
-        st = mm_fail_errno (to);
+        st = mm_fail_errno_output (to);
       free (from);
       free (to);
     }

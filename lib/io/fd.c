@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <minimind/files.h>
 
 #include "fd.h"
 
@@ -127,7 +130,7 @@ rename_new_portably (const char *from, const char *to)
     }
   if (errno == EEXIST || lstat (to, &s) == 0)
     return mm_fail (MM_EEXIST, "%s: exists", to);
-  return rename (from, to) < 0 ? mm_fail_errno (to) : MM_OK;
+  return rename (from, to) < 0 ? mm_fail_errno_output (to) : MM_OK;
 }
 
 mm_status
@@ -139,5 +142,17 @@ mm_rename_new (const char *from, const char *to)
     return rename_new_portably (from, to);
   if (errno == EEXIST)
     return mm_fail (MM_EEXIST, "%s: exists", to);
-  return mm_fail_errno (to);
+  return mm_fail_errno_output (to);
+}
+
+mm_status
+mm_sync_published (const char *path)
+{
+  size_t base;
+  char *folder = mm_path_folder (path, &base);
+  mm_status st = folder ? mm_sync_dir (folder) : mm_fail (MM_ENOMEM, "no memory");
+
+  free (folder);
+  return st < 0 ? mm_fail_prefix (st, "%s: stands there complete, but a power cut might take it away", path)
+                : MM_OK;
 }

@@ -32,13 +32,18 @@ mm_status mm_fd_sync_close (int fd, const char *path) MM_NODISCARD;
    last component.  NULL when memory is short.  */
 char *mm_path_folder (const char *path, size_t *base);
 
-/* "FOLDER/.BASE.PID.N.tmp", a name that no other live process uses.  NULL when memory is short.  */
+/* "FOLDER/.BASE.PID.N.tmp", a name that no other process of this PID namespace uses.  NULL when memory is
+   short.  */
 char *mm_temporary_name (const char *path);
 
-/* Remember that PATH is a temporary file or folder, to be removed when INT, TERM or HUP ends the
-   tool (mm_cli_at_signal).  Returns a ticket for forget.  */
-int mm_temporary_remember (const char *path, bool folder);
+/* Make a temporary file (opened for reading and writing) or, with FD NULL, a folder beside PATH; *NAME is
+   its name, a new string.  It is removed when INT, TERM or HUP ends the tool (mm_cli_at_signal) before
+   *TICKET is given to forget.  MM_EIO names PATH; *NAME is NULL then.  */
+mm_status mm_temporary_make (const char *path, char **name, int *fd, int *ticket) MM_NODISCARD;
 void mm_temporary_forget (int ticket);
+
+/* Sync the folder of PATH, which stands complete under its name since a moment.  */
+mm_status mm_sync_published (const char *path) MM_NODISCARD;
 
 /* rename that never replaces: MM_EEXIST if TO exists.  */
 mm_status mm_rename_new (const char *from, const char *to) MM_NODISCARD;

@@ -60,7 +60,7 @@ mm_write_file (const char *path, const void *data, size_t size)
   mm_status st;
 
   if (fd < 0)
-    return errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno (path);
+    return errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno_output (path);
   st = mm_fd_write (fd, path, data, size);
   if (st == MM_OK)
     return mm_fd_sync_close (fd, path);
@@ -86,7 +86,7 @@ mm_sync_dir (const char *path)
   mm_status st = MM_OK;
 
   if (fd < 0)
-    return mm_fail_errno (path);
+    return mm_fail_errno_output (path);
   /* Some file systems cannot sync folders and say EINVAL; then there is no more to do.  */
   if (fsync (fd) < 0 && errno != EINVAL)
     st = mm_fail_errno (path);
@@ -224,19 +224,7 @@ output_begin (struct mm_output *out, bool stream)
       out->fd = open (out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
       return out->fd < 0 ? mm_fail_errno (out->path) : MM_OK;
     }
-  out->temp = mm_temporary_name (out->path);
-  if (!out->temp)
-    return mm_fail (MM_ENOMEM, "%s: no memory", out->path);
-  out->fd = open (out->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (out->fd < 0)
-    {
-      free (out->temp);
-      out->temp = NULL;
-      /* An output's folder that is missing is no missing input.  */
-      return mm_fail (MM_EIO, "%s: cannot be made: %s", out->path, strerror (errno));
-    }
-  out->ticket = mm_temporary_remember (out->temp, false);
-  return MM_OK;
+  return mm_temporary_make (out->path, &out->temp, &out->fd, &out->ticket);
 }
 
 mm_status
@@ -276,7 +264,7 @@ mm_output_open_plain (const char *path, struct mm_output **result)
   out->plain = true;
   out->fd = open (path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (out->fd < 0)
-    st = errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno (path);
+    st = errno == EEXIST ? mm_fail (MM_EEXIST, "%s: exists", path) : mm_fail_errno_output (path);
   else if (!(out->temp = strdup (path)))
     st = mm_fail (MM_ENOMEM, "%s: no memory", path);
   if (st < 0)
@@ -345,8 +333,6 @@ mm_output_write_at (struct mm_output *out, uint64_t offset, const void *data, si
 static mm_status
 output_publish (struct mm_output *out)
 {
-  size_t base;
-  char *folder;
   mm_status st = mm_fd_sync_close (out->fd, out->path);
 
   out->fd = -1;
@@ -357,17 +343,14 @@ output_publish (struct mm_output *out)
   else if (!out->force)
     st = mm_rename_new (out->temp, out->path);
   else if (rename (out->temp, out->path) < 0)
-    st = mm_fail_errno (out->path);
+    st = mm_fail_errno_output (out->path);
   if (st < 0)
     return st;
   free (out->temp);
   out->temp = NULL;
   if (out->plain)
     return MM_OK;
-  folder = mm_path_folder (out->path, &base);
-  st = folder ? mm_sync_dir (folder) : mm_fail (MM_ENOMEM, "%s: no memory", out->path);
-  free (folder);
-  return st;
+  return mm_sync_published (out->path);
 }
 
 mm_status

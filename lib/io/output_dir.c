@@ -113,16 +113,13 @@ mm_output_dir_open (const char *path, bool force, struct mm_output_dir **result,
   st = clean_path (path, &out->path);
   if (st == MM_OK)
     st = look (out->path, force);
-  if (st == MM_OK && !(out->temp = mm_temporary_name (out->path)))
-    st = mm_fail (MM_ENOMEM, "%s: no memory", path);
-  if (st == MM_OK && mkdir (out->temp, 0777) < 0)
-    st = mm_fail (MM_EIO, "%s: cannot be made: %s", out->path, strerror (errno));
+  if (st == MM_OK)
+    st = mm_temporary_make (out->path, &out->temp, NULL, &out->ticket);
   if (st < 0)
     {
       output_dir_free (out);
       return st;
     }
-  out->ticket = mm_temporary_remember (out->temp, true);
   *result = out;
   *temp = out->temp;
   return MM_OK;
@@ -139,15 +136,15 @@ replace (struct mm_output_dir *out)
   if (renameat2 (AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_EXCHANGE) == 0)
     return MM_OK;
   if (errno != EINVAL && errno != ENOSYS)
-    return mm_fail_errno (out->path);
+    return mm_fail_errno_output (out->path);
   aside = mm_temporary_name (out->path);
   if (!aside)
     return mm_fail (MM_ENOMEM, "%s: no memory", out->path);
   if (rename (out->path, aside) < 0)
-    st = mm_fail_errno (out->path);
+    st = mm_fail_errno_output (out->path);
   else if (rename (out->temp, out->path) < 0)
     {
-      st = mm_fail_errno (out->path);
+      st = mm_fail_errno_output (out->path);
       rename (aside, out->path);
     }
   else
@@ -163,11 +160,9 @@ replace (struct mm_output_dir *out)
 mm_status
 mm_output_dir_commit (struct mm_output_dir *out)
 {
-  size_t base;
-  char *folder = mm_path_folder (out->path, &base);
   struct stat s;
   bool replaced = false;
-  mm_status st = folder ? mm_sync_dir (out->temp) : mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+  mm_status st = mm_sync_dir (out->temp);
 
   if (st == MM_OK && out->force && lstat (out->path, &s) == 0)
     {
@@ -177,11 +172,10 @@ mm_output_dir_commit (struct mm_output_dir *out)
   else if (st == MM_OK)
     st = mm_rename_new (out->temp, out->path);
   if (st == MM_OK)
-    st = mm_sync_dir (folder);
+    st = mm_sync_published (out->path);
   /* After a replacement the old folder stands under the temporary name.  */
   if (st == MM_OK && replaced)
     st = mm_remove_tree (out->temp);
-  free (folder);
   if (st < 0)
     {
       mm_output_dir_abort (out);

@@ -1,19 +1,22 @@
 /* temporary.c -- names of files under way, and their removal when a signal ends the process.
    SPDX-License-Identifier: Apache-2.0
 
-   A signal may come at any moment, also between two instructions of remember and forget, and on any
+   A signal may come at any moment, also between two instructions of make and forget, and on any
    thread.  So the register is a fixed array of atomic pointers: whoever exchanges a pointer for NULL
    owns the entry.  What runs at the signal calls async-signal-safe functions only.  */
 
 #include <config.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,7 +27,8 @@
 enum
 {
   MAX_TEMPORARIES = 64,         /* beyond it they are left for the user to remove */
-  MAX_BASE = 200                /* of the 255 bytes a name may have */
+  MAX_BASE = 200,               /* of the 255 bytes a name may have */
+  MAX_TRIES = 1000              /* names */
 };
 
 struct temporary
@@ -90,8 +94,9 @@ arrange_removal (void)
   mm_cli_at_signal (remove_temporaries);
 }
 
-int
-mm_temporary_remember (const char *path, bool folder)
+/* Remember that PATH is a temporary file or folder.  Returns a ticket for forget.  */
+static int
+remember (const char *path, bool folder)
 {
   size_t size = strlen (path) + 1;
   struct temporary *t = malloc (sizeof *t + size);
@@ -144,4 +149,48 @@ mm_temporary_name (const char *path)
     name = NULL;
   free (folder);
   return name;
+}
+
+/* Make the file or folder NAME and remember it; false with errno if that fails.  Signals wait, so that none
+   comes between the two.  */
+static bool
+make (const char *name, int *fd, int *ticket)
+{
+  sigset_t ending, before;
+  int error = 0;
+
+  sigemptyset (&ending);
+  sigaddset (&ending, SIGINT);
+  sigaddset (&ending, SIGTERM);
+  sigaddset (&ending, SIGHUP);
+  pthread_sigmask (SIG_BLOCK, &ending, &before);
+  if (fd)
+    *fd = open (name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd ? *fd < 0 : mkdir (name, 0777) < 0)
+    error = errno;
+  else
+    *ticket = remember (name, !fd);
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  errno = error;
+  return error == 0;
+}
+
+mm_status
+mm_temporary_make (const char *path, char **name, int *fd, int *ticket)
+{
+  *ticket = -1;
+  /* A container's process may have the number of one that was killed in another, and whose files stay.  */
+  for (int i = 0; i < MAX_TRIES; i++)
+    {
+      *name = mm_temporary_name (path);
+      if (!*name)
+        return mm_fail (MM_ENOMEM, "%s: no memory", path);
+      if (make (*name, fd, ticket))
+        return MM_OK;
+      free (*name);
+      *name = NULL;
+      if (errno != EEXIST)
+        break;
+    }
+  return mm_fail (MM_EIO, "%s: cannot be made: %s", path, strerror (errno));
 }

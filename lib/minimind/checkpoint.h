@@ -28,14 +28,18 @@ struct mm_checkpoint
 /* Make the run folder OUT (and its parents) if need be and hold it: an open-file-description lock on OUT/LOCK,
    until release or the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY,
    naming the process, when another run holds it; MM_EIO.  Release, which accepts NULL, removes an OUT that
-   take made and in which nothing was put.  */
+   take made and in which nothing was put.
+
+   Whoever removes OUT under a run takes its lock away; another run may have made a new OUT.  check sees that:
+   MM_EIO where OUT/LOCK is gone, MM_EBUSY where it is another file than the one locked.  */
 struct mm_run_lock;
 mm_status mm_run_lock_take (const char *out, struct mm_run_lock **lock) MM_NODISCARD;
+mm_status mm_run_lock_check (const struct mm_run_lock *lock) MM_NODISCARD;
 void mm_run_lock_release (struct mm_run_lock *lock);
 
 /* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
    and remove all that are older than the KEEP newest complete ones (KEEP 0: all stay), once the new one verifies
-   when read back.  The caller holds OUT's lock.  A valid folder of that step is MM_EEXIST unless it holds the
+   when read back.  The caller holds OUT's lock and has just checked it.  A valid folder of that step is MM_EEXIST unless it holds the
    same bytes; a damaged one is moved to step-STEP.damaged.  MM_EIO on a full disk: nothing is left, older ones
    stand.  */
 mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct mm_model *model,

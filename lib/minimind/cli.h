@@ -41,7 +41,7 @@ extern const struct argp mm_compute_argp;
 
 /* Begin a tool: the program's name for messages and --version (which prints
    the version, the numerics version, the backends and libraries built in),
-   standard streams that exist, SIGPIPE ignored, SIGINT, SIGTERM and SIGHUP caught
+   standard streams that exist, SIGPIPE and SIGXFSZ ignored, SIGINT, SIGTERM and SIGHUP caught
    for mm_cli_at_signal.  Call first in main.  */
 void mm_cli_begin (const char *program);
 

@@ -40,6 +40,10 @@ mm_status mm_fail (mm_status st, const char *fmt, ...) MM_PRINTF (2, 3);
    ENOTDIR, MM_ENOMEM for ENOMEM, MM_EIO for any other errno.  */
 mm_status mm_fail_errno (const char *what);
 
+/* The same for what is being written: that a folder or file of it is missing is no missing input, so
+   MM_EIO there too.  */
+mm_status mm_fail_errno_output (const char *what);
+
 /* Put "PREFIX: " before the message of this thread's last failure; returns ST.
    For callers who know the name of the file a helper did not.  */
 mm_status mm_fail_prefix (mm_status st, const char *fmt, ...) MM_PRINTF (2, 3);

@@ -35,7 +35,9 @@ mm_status mm_output_write_at (struct mm_output *out, uint64_t offset, const void
                               size_t size) MM_NODISCARD;
 
 /* Complete: flush, fsync, rename, fsync the folder.  OUT is freed whatever the
-   result; on failure nothing stands under the name that was not there before.  */
+   result; on failure nothing stands under the name that was not there before, but for one case that the
+   message tells: the folder cannot be synced after the rename (MM_EIO), and the whole file stands.
+   MM_EEXIST if the name was taken meanwhile and force was not given.  */
 mm_status mm_output_commit (struct mm_output *out) MM_NODISCARD;
 
 /* Give up: remove the temporary file.  Accepts NULL.  Also done when a signal
@@ -46,7 +48,8 @@ void mm_output_abort (struct mm_output *out);
    folder to write into (owned by OUT).  MM_EEXIST if PATH exists and FORCE is false.  With FORCE the
    two are exchanged and the old one removed after the new one stands; but a PATH that is no result of
    this suite (it holds folders, or no dataset.json, config.json or adapter_config.json, and is not
-   empty) is MM_EEXIST all the same.  MM_EUSAGE for a PATH like "." or "/"; MM_EIO.  */
+   empty) is MM_EEXIST all the same.  MM_EUSAGE for a PATH like "." or "/"; MM_EIO.  commit fails as a
+   file's does.  */
 struct mm_output_dir;
 mm_status mm_output_dir_open (const char *path, bool force, struct mm_output_dir **out,
                               const char **temp) MM_NODISCARD;
@@ -57,7 +60,7 @@ void mm_output_dir_abort (struct mm_output_dir *out);
    is not yet published.  MM_EEXIST if PATH is there, MM_EIO.  */
 mm_status mm_write_file (const char *path, const void *data, size_t size) MM_NODISCARD;
 
-/* fsync the folder PATH; remove a tree of files and folders (no links followed; MM_ENOENT,
+/* fsync the folder PATH (MM_EIO); remove a tree of files and folders (no links followed; MM_ENOENT,
    MM_EIO, also where it is nested deeper than 64); "DIR/NAME" as a new string, NULL when memory
    is short.  */
 mm_status mm_sync_dir (const char *path) MM_NODISCARD;

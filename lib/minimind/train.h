@@ -47,8 +47,8 @@ void mm_train_defaults (struct mm_train_config *c);
 extern const struct argp mm_train_argp;
 
 /* Train: open data, make or load the model, resume, then for each step: batch, forward, backward, reduce,
-   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT or
-   SIGUSR1, saved (a second signal ends the process at once); MM_EGAVEUP after ten skipped updates in a
+   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT, SIGHUP
+   or SIGUSR1, saved (a second signal ends the process at once); MM_EGAVEUP after ten skipped updates in a
    row; MM_ECONFLICT, MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  With dry_run: print what the
    run would be on standard output, write nothing.  */
 mm_status mm_train (const struct mm_train_config *c) MM_NODISCARD;

@@ -97,11 +97,13 @@ open_tensorboard (const char *dir, struct logfile *f)
   return f->fd < 0 ? mm_fail (MM_EIO, "%s: %s", f->path, strerror (errno)) : MM_OK;
 }
 
-/* Append to F; the first failure is warned of, all are counted.  */
+/* Append to F; the first failure is warned of, all are counted.  What was written in part is cut off again:
+   half a line would spoil the next one, half a record all that follow.  */
 static void
 append (struct logfile *f, const void *data, size_t size)
 {
   ssize_t n;
+  off_t end;
 
   if (f->fd < 0)
     return;
@@ -112,6 +114,9 @@ append (struct logfile *f, const void *data, size_t size)
     return;
   if (f->lost++ == 0)
     mm_warn ("%s: cannot be written: %s; training goes on", f->path, n < 0 ? strerror (errno) : "no room");
+  end = lseek (f->fd, 0, SEEK_CUR);
+  if (n > 0 && end >= n && ftruncate (f->fd, end - n) < 0)
+    mm_verbose ("%s: half a line stays: %s", f->path, strerror (errno));
 }
 
 static void

@@ -266,6 +266,9 @@ mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct
         st = mm_fail_prefix (MM_EIO, "just written, read back with a difference");
     }
   free (path);
+  /* Files that vanish while they are written are no missing input.  */
+  if (st == MM_ENOENT)
+    st = MM_EIO;
   if (st == MM_OK && mm_run_retain (out, keep) < 0)
     mm_warn ("old checkpoints stay: %s", mm_error_message ());
   return st;

@@ -189,6 +189,23 @@ mm_run_lock_take (const char *out, struct mm_run_lock **lock)
   return MM_OK;
 }
 
+mm_status
+mm_run_lock_check (const struct mm_run_lock *l)
+{
+  char *path = mm_path_join (l->out, "LOCK");
+  struct stat named, held;
+  mm_status st = MM_OK;
+
+  if (!path)
+    return mm_fail (MM_ENOMEM, "%s: no memory", l->out);
+  if (lstat (path, &named) < 0 || fstat (l->fd, &held) < 0)
+    st = mm_fail (MM_EIO, "%s: %s: the run folder was taken away", path, strerror (errno));
+  else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino)
+    st = mm_fail (MM_EBUSY, "%s: is another run's: the run folder was replaced", path);
+  free (path);
+  return st;
+}
+
 /* A run that was refused leaves no folder that it made: nothing is in it but the lock.  Others that wait for
    the lock see that it has gone.  */
 static void

@@ -135,8 +135,10 @@ publish (struct mm_trainer *t)
   struct mm_checkpoint checkpoint = { .step = t->state.step };
   const float *host[3];
   float *copy = NULL;
-  mm_status st = mm_state_json (&t->state, &t->plan, t->settings, &checkpoint.state);
+  mm_status st = mm_run_lock_check (t->lock);
 
+  if (st == MM_OK)
+    st = mm_state_json (&t->state, &t->plan, t->settings, &checkpoint.state);
   if (st == MM_OK)
     st = host_buffers (t, host, &copy);
   if (st == MM_OK)

@@ -8,7 +8,7 @@
 
 #include "signals.h"
 
-static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
+static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
 enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 static struct sigaction before[N_SIGNALS];

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* From now on the first SIGTERM, SIGINT or SIGUSR1 only sets a flag, and the next one does what it
+/* From now on the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 only sets a flag, and the next one does what it
    would have done before.  One that the parent told us to ignore stays ignored.  */
 void mm_signals_catch (void);
 

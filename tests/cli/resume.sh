@@ -45,7 +45,7 @@ begin ()
 }
 env --default-signal=INT true || exit 99
 
-for signal in TERM INT USR1; do
+for signal in TERM INT HUP USR1; do
   begin run-$signal
   kill -$signal $pid; wait $pid; status=$?; pid=
   ok "SIG$signal saves and ends with 75" test $status -eq 75

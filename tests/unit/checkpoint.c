@@ -115,6 +115,15 @@ test_lock (void)
   mm_run_lock_release (lock);
   ok (exists ("runs/deep/b/LOCK") && exists ("runs/deep/b/mine"), "stays when something is in it");
   ok (mm_run_lock_take ("/proc/none", &lock) == MM_EIO, "a folder that cannot be made");
+
+  ok (mm_run_lock_take ("runs/deep/c", &lock) == MM_OK && mm_run_lock_check (lock) == MM_OK, "a lock that is held");
+  unlink ("runs/deep/c/LOCK");
+  ok (mm_run_lock_check (lock) == MM_EIO && says ("runs/deep/c/LOCK") && says ("taken away"), "and taken away");
+  ok (mm_run_lock_take ("runs/deep/c", &other) == MM_OK && mm_run_lock_check (other) == MM_OK,
+      "another run may begin there");
+  ok (mm_run_lock_check (lock) == MM_EBUSY && says ("another run's"), "which the first one sees");
+  mm_run_lock_release (other);
+  mm_run_lock_release (lock);
 }
 
 static void

@@ -66,6 +66,10 @@ test_errno (void)
   ok (mm_fail_errno ("a") == MM_ENOMEM, "ENOMEM");
   errno = EACCES;
   ok (mm_fail_errno ("a") == MM_EIO, "any other errno");
+  errno = ENOENT;
+  ok (mm_fail_errno_output ("a") == MM_EIO && message_is ("a: No such file or directory"), "a missing output");
+  errno = ENOMEM;
+  ok (mm_fail_errno_output ("a") == MM_ENOMEM, "no memory for an output");
 }
 
 static void

@@ -65,7 +65,7 @@ test_write (void)
   ok (strcmp (joined, "a/b") == 0, "with one slash");
   free (joined);
   ok (mm_sync_dir (".") == MM_OK, "a folder is synced");
-  ok (mm_sync_dir ("none") == MM_ENOENT, "a missing one is not");
+  ok (mm_sync_dir ("none") == MM_EIO, "a missing one is not");
 }
 
 static void
@@ -109,6 +109,17 @@ test_output (void)
   mm_output_abort (out);
   ok (scratch_count ("out") == 1, "aborted, leaves nothing");
   mm_output_abort (NULL);
+  /* What a process of the same number left in another container.  */
+  for (int i = 0; i < 100; i++)
+    {
+      char name[100];
+
+      snprintf (name, sizeof name, "out/.g.%ld.%d.tmp", (long) getpid (), i);
+      scratch_put (name, "old", 3);
+    }
+  ok (mm_output_open ("out/g", false, &out) == MM_OK, "temporary names that are taken are passed over");
+  mm_output_abort (out);
+  ok (scratch_count ("out") == 101 && system ("rm out/.g.*.tmp") == 0, "and left alone");
   ok (mm_output_open ("out/g", false, &out) == MM_OK, "one more");
   scratch_put ("out/g", "mine", 4);
   ok (mm_output_commit (out) == MM_EEXIST && scratch_holds ("out/g", "mine", 4) && scratch_count ("out") == 2,

@@ -4,6 +4,8 @@
 #include <config.h>
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <minimind/files.h>
 #include <minimind/json.h>
@@ -184,6 +186,35 @@ test_failures (void)
   ok (mm_runlog_open ("file", NULL, &log) == MM_EIO, "a file in place of the folder");
 }
 
+/* A file-size limit stands in for a disk that is full for a while: it takes half a line.  */
+static void
+test_full_for_a_while (void)
+{
+  struct rlimit before, small;
+  struct mm_runlog *log;
+  struct stat s = { 0 };
+  json_t *line;
+
+  mkdir ("while", 0777);
+  signal (SIGXFSZ, SIG_IGN);
+  getrlimit (RLIMIT_FSIZE, &before);
+  small = before;
+  ok (mm_runlog_open ("while", NULL, &log) == MM_OK, "a log");
+  log_one (log, 1);
+  stat ("while/log/metrics.jsonl", &s);
+  small.rlim_cur = (rlim_t) s.st_size + 20;
+  setrlimit (RLIMIT_FSIZE, &small);
+  log_one (log, 2);
+  setrlimit (RLIMIT_FSIZE, &before);
+  log_one (log, 3);
+  mm_runlog_close (log);
+  line = line_at ("while/log/metrics.jsonl", 1);
+  ok (count_lines ("while/log/metrics.jsonl") == 2 && json_integer_value (json_object_get (line, "step")) == 3,
+      "a line that found no room is left out whole, the next one stands alone");
+  json_decref (line);
+  ok (event_file_is ("while/log", (uint64_t[]) { 24, 15, 47, 47, 0 }), "the same for TensorBoard's records");
+}
+
 int
 main (void)
 {
@@ -191,5 +222,6 @@ main (void)
   test_records ();
   test_log ();
   test_failures ();
+  test_full_for_a_while ();
   return tap_done ();
 }
