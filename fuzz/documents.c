@@ -21,9 +21,9 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
   if (size == 0)
     return 0;
-  options.format = (enum mm_document_format) (data[0] % 3);
-  options.errors = (enum mm_document_errors) (data[0] / 3 % 3);
-  if (data[0] & 64 && options.format == MM_DOCUMENTS_TEXT)
+  options.format = (enum mm_document_format) (data[0] % 6);
+  options.errors = (enum mm_document_errors) (data[0] / 6 % 3);
+  if (data[0] & 128 && options.format == MM_DOCUMENTS_TEXT)
     {
       options.delimiter = "\n\n";
       options.delimiter_size = 2;

@@ -20,7 +20,7 @@ static const char doc[] =
   "Encode the documents of INPUTS into a token file, by a byte-level BPE tokenizer.json; or count, "
   "show or decode tokens."
   "\v"
-  "Inputs are texts and JSON Lines, compressed or in archives too; \"-\" is standard input.  Ids are "
+  "Inputs are texts, JSON, CSV and TSV, compressed or in archives too; \"-\" is standard input.  Ids are "
   "those of HuggingFace tokenizers.  Special tokens that stand in a text are text unless "
   "--parse-special asks otherwise.  Each document ends with the tokenizer's eos.";
 
@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
 static void
 check_mode (struct tokenize_config *c, struct argp_state *state)
 {
-  if (c->n_inputs == 0)
+  if (c->n_inputs == 0 && !c->documents.files_from)
     argp_error (state, "give at least one input");
   if (c->decode + c->count + (c->sample > 0) > 1)
     argp_error (state, "--decode, --count and --dump-sample exclude each other");

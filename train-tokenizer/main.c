@@ -20,7 +20,7 @@ static const char doc[] =
   "Learn a byte-level BPE vocabulary from INPUTS and write tokenizer.json, with "
   "tokenizer_config.json beside it."
   "\v"
-  "Inputs are texts and JSON Lines, compressed or in archives too; \"-\" is standard input.  The "
+  "Inputs are texts, JSON, CSV and TSV, compressed or in archives too; \"-\" is standard input.  The "
   "vocabulary holds the special tokens, all 256 bytes, and merges; it is the one that HuggingFace's "
   "BpeTrainer learns when it is given one document as one sequence, and depends on nothing but the "
   "documents and these options.";
@@ -96,7 +96,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       c->n_inputs = (size_t) (state->argc - state->next);
       break;
     case ARGP_KEY_END:
-      if (c->n_inputs == 0)
+      if (c->n_inputs == 0 && !c->documents.files_from)
         argp_error (state, "give at least one input");
       if (!c->output)
         argp_error (state, "give --output=FILE");

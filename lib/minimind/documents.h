@@ -1,10 +1,16 @@
-/* documents.h -- the documents of text files and JSON Lines, one after the other.
+/* documents.h -- the documents of texts, JSON, CSV and TSV, one after the other.
    SPDX-License-Identifier: Apache-2.0
 
    Every input that input.h opens, its members in order.  Of a text the whole member is a
-   document, or what stands between delimiters; of JSON Lines a string field of each line.
+   document, or what stands between delimiters; of JSON Lines a string field of each line; of a JSON
+   array such a field of each object, or each string; of CSV and TSV a column of each row.
    Memory does not grow with inputs: a document larger than a few megabytes comes in parts, cut
-   where the caller says that it may be.  Documents without a byte are left out and counted.
+   where the caller says that it may be, and of JSON and rows one value, line or row is held whole.
+   Documents without a byte are left out and counted.
+
+   Everything is UTF-8.  A byte order mark at a member's beginning is left out.  Files in UTF-16, and
+   binary ones of known kinds (Parquet, Arrow, HDF5 ...), are refused with the command that converts
+   them, whatever the options say.
 
      while ((st = mm_documents_next (d, &part, &more)) == MM_OK && more)
        ...
@@ -25,10 +31,15 @@ struct mm_documents;            /* opaque */
 
 enum mm_document_format
 {
-  MM_DOCUMENTS_AUTO,            /* by the member's name (.jsonl, .ndjson, .txt, a compressed one's
-                                   too), else JSON Lines if its first line is a JSON object */
+  MM_DOCUMENTS_AUTO,            /* by the member's name (.txt, .jsonl, .ndjson, .csv, .tsv, .json; a
+                                   compressed one's too); else, and of .json, JSON Lines if the first
+                                   line is a JSON object; else a text.  With a delimiter a text.  */
   MM_DOCUMENTS_TEXT,
-  MM_DOCUMENTS_JSONL
+  MM_DOCUMENTS_JSONL,
+  MM_DOCUMENTS_JSON,            /* an array of objects or strings, or objects one behind the other, on
+                                   any lines */
+  MM_DOCUMENTS_CSV,             /* RFC 4180; a field that does not begin with a quote may hold some */
+  MM_DOCUMENTS_TSV              /* the same with tabs */
 };
 
 /* What becomes of a document that cannot be read: invalid UTF-8, a line that is not JSON or has
@@ -37,7 +48,8 @@ enum mm_document_errors
 {
   MM_ERRORS_FAIL,               /* MM_EFORMAT */
   MM_ERRORS_SKIP,               /* leave it out, count it, warn of the first; documents are held in
-                                   memory whole */
+                                   memory whole.  As fail where it is not known what comes next: a
+                                   quote without an end, no comma between values */
   MM_ERRORS_REPLACE             /* U+FFFD for what is not UTF-8, counted; else as fail */
 };
 
@@ -48,7 +60,13 @@ typedef size_t mm_document_cut (const void *arg, const char *text, size_t size, 
 struct mm_document_options
 {
   enum mm_document_format format;
-  const char *field;            /* of JSON Lines; "text" if NULL */
+  const char *field;            /* of JSON; "a.b" is b of the object a, "a\\.b" a name with a dot.  Of
+                                   rows a column's name in the header or number from 1.  "text" if
+                                   NULL */
+  bool no_header;               /* rows: the first is one like the others; FIELD is a number */
+  const char *files_from;       /* a file that names inputs behind those given, a line each, "-" for
+                                   standard input; or NULL */
+  bool null;                    /* its names end with a NUL */
   const char *delimiter;        /* between documents of a text; NULL: none */
   size_t delimiter_size;
   enum mm_document_errors errors;
@@ -72,23 +90,25 @@ struct mm_document_counts
   uint64_t replaced;            /* U+FFFD put in by MM_ERRORS_REPLACE */
 };
 
-/* Command-line options for these, the parser's input: --format, --field, --delimiter, --on-error.
-   CUT and CUT_ARG stay as they are.  */
+/* Command-line options for these, the parser's input: --format, --field, --no-header, --delimiter,
+   --on-error, --files-from, --null.  CUT and CUT_ARG stay as they are.  */
 extern const struct argp mm_documents_argp;
 
 /* ARG with the escapes \\ \n \r \t \f \0 and \xHH taken for what they stand for, as new bytes.
    MM_EUSAGE for another escape.  */
 mm_status mm_documents_delimiter (const char *arg, char **bytes, size_t *size) MM_NODISCARD;
 
-/* Read INPUTS, borrowed, in their order; "-" is standard input.  Nothing is opened yet.
-   MM_EUSAGE for an empty delimiter, or one with MM_DOCUMENTS_JSONL.  */
+/* Read INPUTS, borrowed, in their order; "-" is standard input.  Only the list of FILES_FROM is read
+   yet.  MM_ENOENT if an input is missing; MM_EUSAGE for an empty delimiter, or one with another format
+   than text, a FIELD that is no path, and options that do not fit together; MM_EFORMAT, MM_EIO for the
+   list.  */
 mm_status mm_documents_open (const char *const *inputs, size_t n_inputs,
                              const struct mm_document_options *options,
                              struct mm_documents **d) MM_NODISCARD;
 void mm_documents_close (struct mm_documents *d);       /* accepts NULL */
 
 /* The next part; *MORE false at the end.  MM_ENOENT, MM_EIO; MM_EFORMAT names file, member, line
-   and byte (both from 1); MM_EUNSUP for a JSON array.  */
+   and byte (both from 1); MM_EUNSUP for what is no UTF-8 text by its beginning.  */
 mm_status mm_documents_next (struct mm_documents *d, struct mm_document_part *part,
                              bool *more) MM_NODISCARD;
 

@@ -10,15 +10,23 @@
 #include <minimind/documents.h>
 #include <minimind/memory.h>
 
-enum { OPT_FORMAT = 0x2000, OPT_FIELD, OPT_DELIMITER, OPT_ON_ERROR };
+enum { OPT_FORMAT = 0x2000, OPT_FIELD, OPT_DELIMITER, OPT_ON_ERROR,
+       OPT_NO_HEADER, OPT_FILES_FROM };
 
 static const struct argp_option options[] = {
-  { "format", OPT_FORMAT, "NAME", 0, "read inputs as text or jsonl [auto: by name and first line]", 0 },
-  { "field", OPT_FIELD, "NAME", 0, "take the document from this field of JSON Lines [text]", 0 },
+  { "format", OPT_FORMAT, "NAME", 0,
+    "read inputs as text, jsonl (an object a line), json (an array), csv or tsv [auto: by name and first line]", 0 },
+  { "field", OPT_FIELD, "NAME", 0,
+    "take the document from this field of JSON, a.b inside the object a; or from this column of csv and tsv, "
+    "by its name in the header or its number [text]", 0 },
+  { "no-header", OPT_NO_HEADER, NULL, 0, "csv and tsv begin with a row like the others; --field is a number", 0 },
   { "delimiter", OPT_DELIMITER, "TEXT", 0,
     "split texts into documents at TEXT; \\n, \\t, \\xHH and such are understood [a member is one]", 0 },
   { "on-error", OPT_ON_ERROR, "ACTION", 0,
-    "fail, skip or replace where a document is not valid UTF-8 or JSON [fail]", 0 },
+    "fail, skip or replace where a document is not valid UTF-8, JSON or a row [fail]", 0 },
+  { "files-from", OPT_FILES_FROM, "FILE", 0,
+    "read the inputs named in FILE too, a line each; \"-\" is standard input", 0 },
+  { "null", '0', NULL, 0, "names in the list end with a NUL, as from find -print0", 0 },
   { 0 }
 };
 
@@ -62,7 +70,7 @@ mm_documents_delimiter (const char *arg, char **bytes, size_t *size)
 static error_t
 parse_opt (int key, char *arg, struct argp_state *state)
 {
-  static const char *const formats[] = { "auto", "text", "jsonl", "chat", NULL };
+  static const char *const formats[] = { "auto", "text", "jsonl", "json", "csv", "tsv", "chat", NULL };
   static const char *const actions[] = { "fail", "skip", "replace", NULL };
   struct mm_document_options *o = state->input;
   char *delimiter;
@@ -72,13 +80,22 @@ parse_opt (int key, char *arg, struct argp_state *state)
     {
     case OPT_FORMAT:
       choice = mm_cli_choice (state, "format", arg, formats);
-      if (choice > MM_DOCUMENTS_JSONL)
+      if (choice > MM_DOCUMENTS_TSV)
         argp_error (state, "--format=chat: conversations are not supported yet; "
                     "make JSON Lines with one text field of them");
       o->format = (enum mm_document_format) choice;
       break;
     case OPT_FIELD:
       o->field = arg;
+      break;
+    case OPT_NO_HEADER:
+      o->no_header = true;
+      break;
+    case OPT_FILES_FROM:
+      o->files_from = mm_cli_path (state, "files-from", arg);
+      break;
+    case '0':
+      o->null = true;
       break;
     case OPT_DELIMITER:
       if (mm_documents_delimiter (arg, &delimiter, &o->delimiter_size) < 0)

@@ -3,11 +3,13 @@
 
 #include <config.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <minimind/memory.h>
 
 #include "json_line.h"
+#include "scan.h"
 
 struct scanner
 {
@@ -16,6 +18,8 @@ struct scanner
   mm_status status;             /* of memory */
   uint64_t objects;             /* a bit for each level: an object, not an array */
   unsigned depth;
+  unsigned matched;             /* names of the path that lead to where P is */
+  unsigned seen;                /* a bit for each name of the path that was met there */
 };
 
 struct span
@@ -40,39 +44,6 @@ skip_space (struct scanner *s)
 }
 
 /* ---- strings ---- */
-
-/* Bytes of WORD, bit 7 of each set, that are a quote, a backslash or a control character.  */
-static inline uint64_t
-stops (uint64_t word)
-{
-  const uint64_t ones = UINT64_C (0x0101010101010101), high = ones << 7;
-  uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-
-  /* (x - 1) & ~x has its high bit set for x = 0, and beyond the first such byte maybe for
-     others: the first is right, which is what counts.  */
-  return (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)
-          | ((word - ones * 0x20) & ~word)) & high;
-}
-
-static void
-skip_plain (struct scanner *s)
-{
-  uint64_t word, found;
-
-  while (s->end - s->p >= 8)
-    {
-      memcpy (&word, s->p, 8);
-      found = stops (word);
-      if (found)
-        {
-          s->p += __builtin_ctzll (found) / 8;
-          return;
-        }
-      s->p += 8;
-    }
-  while (s->p < s->end && *s->p != '"' && *s->p != '\\' && (unsigned char) *s->p >= 0x20)
-    s->p++;
-}
 
 static int
 hex_digit (char c)
@@ -109,7 +80,7 @@ scan_string (struct scanner *s, struct span *span)
   *span = (struct span) { ++s->p, NULL, false };
   for (;;)
     {
-      skip_plain (s);
+      s->p = mm_scan_json (s->p, s->end);
       if (s->p == s->end)
         return fail (s, "the line ends within a string");
       if (*s->p == '"')
@@ -216,22 +187,22 @@ unescape (const struct span *span, const char *text, bool replace, struct mm_jso
   r->size = (size_t) (out - r->buffer);
 }
 
-/* Is the string of SPAN the text FIELD?  */
+/* Is the string of SPAN the SIZE bytes at NAME?  */
 static bool
-is_field (struct scanner *s, const struct span *span, const char *text, const char *field,
-          struct mm_json_line *r)
+is_name (struct scanner *s, const struct span *span, const char *text, const char *name, size_t size,
+         struct mm_json_line *r)
 {
-  struct mm_json_line name = { .text = span->start, .size = (size_t) (span->end - span->start) };
+  struct mm_json_line key = { .text = span->start, .size = (size_t) (span->end - span->start) };
 
   if (span->escapes)
     {
-      s->status = mm_grow ("line", &r->buffer, &r->capacity, name.size, 1);
+      s->status = mm_grow ("line", &r->buffer, &r->capacity, key.size, 1);
       if (s->status < 0)
         return fail (s, "no memory");
-      name.buffer = r->buffer;
-      unescape (span, text, true, &name);
+      key.buffer = r->buffer;
+      unescape (span, text, true, &key);
     }
-  return strlen (field) == name.size && memcmp (name.text, field, name.size) == 0;
+  return size == key.size && memcmp (key.text, name, size) == 0;
 }
 
 /* ---- other values ---- */
@@ -393,35 +364,40 @@ first_value (struct scanner *s, bool *key)
   return false;
 }
 
-/* Scan the value of the field looked for.  */
+/* ---- the field ---- */
+
+/* Scan the value of the name of PATH that is next: a string, or an object around it, which is opened.  */
 static bool
-scan_wanted (struct scanner *s, struct span *value)
+scan_wanted (struct scanner *s, const struct mm_json_path *path, struct span *value, bool *opened)
 {
-  if (value->start)
+  if (s->seen >> s->matched & 1)
     return fail (s, "the field stands twice");
-  if (s->p == s->end || *s->p != '"')
-    return fail (s, "the field is not a string");
-  return scan_string (s, value);
+  s->seen |= 1u << s->matched;
+  if (s->matched + 1 == path->length)
+    return s->p < s->end && *s->p == '"' ? scan_string (s, value) : fail (s, "the field is not a string");
+  if (s->p == s->end || *s->p != '{')
+    return fail (s, "the field is missing, what should be around it is no object");
+  s->matched++;
+  *opened = true;
+  return enter (s, true);
 }
 
-/* Scan the line; *VALUE is the field's string, its START NULL if there is none.  */
+/* Scan the line, an object; *VALUE is the field's string, its START NULL if there is none.  */
 static bool
-scan_line (struct scanner *s, const char *text, const char *field, struct mm_json_line *r,
-           struct span *value)
+scan_object (struct scanner *s, const char *text, const struct mm_json_path *path, struct mm_json_line *r,
+             struct span *value)
 {
   bool key = false, done = false, opened;
   struct span name;
 
-  skip_space (s);
-  if (s->p == s->end || *s->p != '{')
-    return fail (s, "want a JSON object");
   while (!done)
     {
       if (key && !scan_key (s, &name))
         return false;
       opened = false;
-      if (key && field && s->depth == 1 && is_field (s, &name, text, field, r))
-        scan_wanted (s, value);
+      if (key && path && s->depth == s->matched + 1
+          && is_name (s, &name, text, path->names[s->matched], path->sizes[s->matched], r))
+        scan_wanted (s, path, value, &opened);
       else if (!s->problem)
         scan_value (s, &opened);
       if (s->problem)
@@ -430,15 +406,31 @@ scan_line (struct scanner *s, const char *text, const char *field, struct mm_jso
         continue;
       if (!next_value (s, &key, &done))
         return false;
+      if (s->depth <= s->matched)
+        s->matched = s->depth - (s->depth > 0);
     }
-  if (value->start || !field)
+  if (value->start || !path)
     return true;
   s->p = text;
   return fail (s, "the field is missing");
 }
 
+static bool
+scan_line (struct scanner *s, const char *text, const struct mm_json_path *path, unsigned flags,
+           struct mm_json_line *r, struct span *value)
+{
+  bool key, done;
+
+  skip_space (s);
+  if (s->p < s->end && *s->p == '"' && flags & MM_JSON_STRINGS)
+    return scan_string (s, value) && next_value (s, &key, &done);
+  if (s->p == s->end || *s->p != '{')
+    return fail (s, flags & MM_JSON_STRINGS ? "want a JSON object or string" : "want a JSON object");
+  return scan_object (s, text, path, r, value);
+}
+
 mm_status
-mm_json_line_field (const char *text, size_t size, const char *field, bool replace,
+mm_json_line_field (const char *text, size_t size, const struct mm_json_path *path, unsigned flags,
                     struct mm_json_line *r)
 {
   struct scanner s = { .p = text, .end = text + size };
@@ -449,7 +441,7 @@ mm_json_line_field (const char *text, size_t size, const char *field, bool repla
   r->size = 0;
   r->problem = NULL;
   r->replaced = 0;
-  if (!scan_line (&s, text, field, r, &value))
+  if (!scan_line (&s, text, path, flags, r, &value))
     {
       r->problem = s.problem;
       r->at = (size_t) (s.p - text);
@@ -462,6 +454,116 @@ mm_json_line_field (const char *text, size_t size, const char *field, bool repla
   /* An escape is never shorter than its character.  */
   st = mm_grow ("line", &r->buffer, &r->capacity, r->size, 1);
   if (st == MM_OK)
-    unescape (&value, text, replace, r);
+    unescape (&value, text, flags & MM_JSON_REPLACE, r);
   return st;
+}
+
+/* ---- paths ---- */
+
+mm_status
+mm_json_path_parse (const char *field, struct mm_json_path *path)
+{
+  const char *p = field;
+  char *out;
+  mm_status st = mm_alloc ("field", strlen (field) + 1, 1, &out);
+
+  *path = (struct mm_json_path) { .length = 0 };
+  if (st < 0)
+    return st;
+  path->names[0] = out;
+  for (;;)
+    {
+      char *start = out;
+
+      while (*p && *p != '.')
+        {
+          if (*p == '\\' && *++p != '.' && *p != '\\')
+            {
+              mm_json_path_free (path);
+              return mm_fail (MM_EUSAGE, "field %s: a backslash stands before a dot or a backslash only", field);
+            }
+          *out++ = *p++;
+        }
+      path->names[path->length] = start;
+      path->sizes[path->length++] = (size_t) (out - start);
+      if (out == start || (*p && path->length == MM_JSON_PATH_LENGTH))
+        {
+          mm_json_path_free (path);
+          return mm_fail (MM_EUSAGE, "field %s: %s", field, out == start ? "a name is empty" : "too many names");
+        }
+      if (!*p++)
+        return MM_OK;
+    }
+}
+
+void
+mm_json_path_free (struct mm_json_path *path)
+{
+  free (path->names[0]);
+  path->names[0] = NULL;
+}
+
+/* ---- where a value ends ---- */
+
+/* Go behind a string, E->at in it; false if its end has not come.  */
+static bool
+leave_string (struct mm_json_extent *e, const char *text, size_t size)
+{
+  const char *end = text + size, *p = text + e->at;
+
+  while ((p = mm_scan_json (p, end)) < end && *p != '"' && (*p != '\\' || end - p > 1))
+    p += *p == '\\' ? 2 : 1;
+  e->at = (size_t) (p - text);
+  if (p == end || *p == '\\')
+    return false;
+  e->at++;
+  e->in_string = false;
+  return true;
+}
+
+bool
+mm_json_extent_find (struct mm_json_extent *e, const char *text, size_t size)
+{
+  for (;;)
+    {
+      if (e->in_string)
+        {
+          if (!leave_string (e, text, size))
+            return false;
+          if (e->depth == 0)
+            return true;
+        }
+      if (e->at == size)
+        return false;
+      switch (text[e->at])
+        {
+        case '"':
+          if (e->depth == 0 && e->started)
+            return true;
+          e->in_string = true;
+          break;
+        case '{': case '[':
+          if (e->depth == 0 && e->started)
+            return true;
+          e->depth++;
+          break;
+        case '}': case ']':
+          if (e->depth == 0)
+            return true;
+          if (--e->depth == 0)
+            {
+              e->at++;
+              return true;
+            }
+          break;
+        case ' ': case '\t': case '\n': case '\r': case ',':
+          if (e->depth == 0)
+            return true;
+          break;
+        default:
+          break;
+        }
+      e->started = true;
+      e->at++;
+    }
 }

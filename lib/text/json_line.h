@@ -15,7 +15,29 @@
 
 #include <minimind/error.h>
 
-enum { MM_JSON_LINE_DEPTH = 64 };
+enum
+{
+  MM_JSON_LINE_DEPTH = 64,
+  MM_JSON_PATH_LENGTH = 16,
+
+  /* Flags.  */
+  MM_JSON_REPLACE = 1,          /* a surrogate without its other half becomes U+FFFD; else it is a
+                                   problem */
+  MM_JSON_STRINGS = 2           /* a string in place of an object is the value itself */
+};
+
+/* The names that lead to a field: one, or those of the objects around it before it.  */
+struct mm_json_path
+{
+  char *names[MM_JSON_PATH_LENGTH];     /* pieces of one allocation, which names[0] begins */
+  size_t sizes[MM_JSON_PATH_LENGTH];
+  unsigned length;
+};
+
+/* FIELD cut at its dots; "\." is a dot of a name and "\\" a backslash.  MM_EUSAGE for a name that
+   is empty, too many of them, and a backslash before anything else.  */
+mm_status mm_json_path_parse (const char *field, struct mm_json_path *path) MM_NODISCARD;
+void mm_json_path_free (struct mm_json_path *path);
 
 struct mm_json_line
 {
@@ -28,11 +50,24 @@ struct mm_json_line
   size_t capacity;
 };
 
-/* Find the string FIELD of the object in the SIZE bytes at TEXT, valid UTF-8.  A surrogate
-   without its other half becomes U+FFFD if REPLACE, else it is a problem.  FIELD NULL: only check
-   that the line is an object.  What is wrong with the
-   line stands in R->problem; the status is for memory alone.  */
-mm_status mm_json_line_field (const char *text, size_t size, const char *field, bool replace,
+/* Find the string at PATH of the object in the SIZE bytes at TEXT, valid UTF-8.  PATH NULL: only check
+   that the line is an object.  What is wrong with the line stands in R->problem; the status is for memory
+   alone.  */
+mm_status mm_json_line_field (const char *text, size_t size, const struct mm_json_path *path, unsigned flags,
                               struct mm_json_line *r) MM_NODISCARD;
+
+/* Where the JSON value at TEXT ends, which may be cut off by the end of the SIZE bytes: the scan goes on where
+   it stood when called again with more of the same text.  All zero at first.  Only strings and brackets are
+   looked at: mm_json_line_field checks the rest.  */
+struct mm_json_extent
+{
+  size_t at;                    /* bytes looked at */
+  unsigned depth;               /* open brackets */
+  bool in_string, started;
+};
+
+/* True if the value ends within the SIZE bytes, at E->at: behind a string or container, at what follows
+   another value.  */
+bool mm_json_extent_find (struct mm_json_extent *e, const char *text, size_t size);
 
 #endif /* TEXT_JSON_LINE_H */

@@ -17,7 +17,14 @@ lib_libcore_a_SOURCES += \
   lib/text/byte_class.c lib/text/byte_class.h \
   lib/text/byte_table.c lib/text/byte_table.h \
   lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c \
-  lib/text/documents.c lib/text/documents_cli.c \
+  lib/text/documents.c lib/text/documents_impl.h \
+  lib/text/documents_cli.c \
+  lib/text/documents_csv.c lib/text/documents_csv.h \
+  lib/text/documents_json.c \
+  lib/text/documents_kind.c \
+  lib/text/documents_list.c \
+  lib/text/documents_member.c \
+  lib/text/documents_text.c \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \
   lib/text/load_added.c \
@@ -27,6 +34,7 @@ lib_libcore_a_SOURCES += \
   lib/text/pattern.h lib/text/pattern_deepseek.c lib/text/pattern_gpt4.c lib/text/pattern_known.c \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
+  lib/text/scan.h \
   lib/text/seam.c lib/text/seam.h \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \
   lib/text/trie.c lib/text/trie.h \

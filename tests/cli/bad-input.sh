@@ -172,6 +172,23 @@ table <<'END'
 65 ; t.jsonl: line 2            ; printf '{"text":"a"}\n{"text":7}\n' >t.jsonl ; tokenize t.jsonl -o x
 65 ; t.jsonl: line 1            ; printf '{"texts":"a"}\n' >t.jsonl ; tokenize t.jsonl -o x
 65 ; one: too few tokens                  ; printf a >t.txt && tokenize --no-eos t.txt -o one ; rows one -o x
+65 ; z.jsonl: line 2, byte 13   ; printf '{"text":"a"}\n{"text":"b" 1}\n' >z.jsonl ; tokenize z.jsonl -o x
+65 ; z.tar(t.jsonl): line 151   ; printf '{' >>t.jsonl && tar cf z.tar t.jsonl ; tokenize z.tar -o x
+65 ; z.json: line 2, byte 1     ; printf '["a",\n7]' >z.json        ; tokenize z.json -o x
+65 ; z.json: line 1, byte 5     ; printf '["a"' >z.json             ; tokenize z.json -o x
+65 ; z.csv: line 3, byte 1      ; printf 'text,b\nx,y\nz\n' >z.csv ; tokenize z.csv -o x
+65 ; z.csv: line 2, byte 1: the quote ; printf 'text\n"x\n' >z.csv ; tokenize --on-error=skip z.csv -o x
+65 ; no column is called "text" ; printf 'a,b\nx,y\n' >z.csv       ; learn z.csv -o x.tokenizer.json
+65 ; z: is a Parquet file       ; printf 'PAR1\025\004' >z          ; tokenize --on-error=replace z -o x
+65 ; z: is UTF-16               ; printf '\377\376a\0' >z          ; tokenize --on-error=skip z -o x
+65 ; looks like ISO-8859-1      ; printf 'caf\351, d\351j\340 vu' >z ; tokenize z -o x
+65 ; tok: is a safetensors file ; :                                ; tokenize tok -o x
+66 ; nowhere                    ; echo nowhere >z                  ; tokenize --files-from=z -o x
+66 ; nowhere                    ; :                                ; tokenize --files-from=nowhere -o x
+65 ; z: names no input          ; empty z                          ; tokenize --files-from=z -o x
+64 ; --null                     ; :                                ; tokenize -0 t.jsonl -o x
+64 ; field a..b                 ; :                                ; tokenize --field=a..b t.jsonl -o x
+64 ; number for                 ; :                                ; tokenize --format=csv --no-header t.jsonl -o x
 # ---- outputs ----
 64 ; tok: exists                ; :                                ; tokenize t.jsonl -o tok
 64 ; tokenizer.json: exists     ; :                                ; learn t.jsonl -o tokenizer.json

@@ -58,5 +58,5 @@ unit_tests += tests/unit/telemetry
 unit_tests += tests/unit/bpe_trainer
 unit_tests += tests/unit/stream
 tests_unit_stream_SOURCES = tests/unit/stream.c generate/stream.c
-unit_tests += tests/unit/documents
+unit_tests += tests/unit/documents tests/unit/documents_kinds
 unit_tests += tests/unit/chat
