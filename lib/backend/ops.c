@@ -418,7 +418,7 @@ mm_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
               float *losses, int64_t *loss_sum, int *overflow, struct mm_mat dx, struct mm_mat dw)
 {
   double start = seconds_now ();
-  double products = dx.data ? 3 : 1;
+  double products = 1 + (dx.data != NULL) + (dw.data != NULL);
 
   TRY (want_mat ("head_loss", "x", x, x.rows, w->k));
   TRY (want_ids ("head_loss", "targets", targets, x.rows, INT32_MIN, w->n));
@@ -427,7 +427,7 @@ mm_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
       if (!w->training)
         return mm_fail (MM_EINVAL, "head_loss: the weight was not made for training");
       TRY (want_mat ("head_loss", "dx", dx, x.rows, x.cols));
-      TRY (want_mat ("head_loss", "dw", dw, w->n, w->k));
+      TRY (want_maybe ("head_loss", "dw", dw, w->n, w->k));
     }
   return book (be, MM_OP_HEAD_LOSS, start,
                be->ops->head_loss (be, x, w, targets, losses, loss_sum, overflow, dx, dw),

@@ -42,6 +42,18 @@ const struct mm_param *mm_model_param (const struct mm_model *m, size_t i);
 size_t mm_model_size (const struct mm_model *m);        /* elements in the flat buffer */
 float *mm_model_values (struct mm_model *m);            /* the flat buffer, device memory */
 
+/* Parameters that lie in one flat buffer.  */
+struct mm_params
+{
+  const struct mm_param *param;
+  size_t count, size;           /* tensors; elements of the buffer */
+  float *values;                /* device memory */
+};
+
+/* What training changes: all parameters, or those of the adapter (lora.h).  Gradients, moments and updates
+   have this layout.  Borrowed from M, until an adapter is attached.  */
+struct mm_params mm_model_trained (struct mm_model *m);
+
 /* Random start: matrices N(0, 0.02), norms 1, by (SEED, index of the tensor); refreshed.  */
 mm_status mm_model_init (struct mm_model *m, uint64_t seed) MM_NODISCARD;
 
@@ -63,8 +75,9 @@ mm_status mm_model_declare (const struct mm_model *m, const char *prefix,
 mm_status mm_model_write (const struct mm_model *m, const char *prefix, const float *values,
                           struct mm_safetensors_writer *w) MM_NODISCARD;
 
-/* Call after the flat buffer changed, before the next pass.  */
+/* Call after a flat buffer changed, before the next pass: after any, or after the trained one.  */
 mm_status mm_model_refresh (struct mm_model *m) MM_NODISCARD;
+mm_status mm_model_refresh_trained (struct mm_model *m) MM_NODISCARD;
 
 /* ---- training and evaluation passes ---- */
 
@@ -75,8 +88,10 @@ mm_status mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool 
                           struct mm_pass **p) MM_NODISCARD;
 void mm_pass_free (struct mm_pass *p);          /* accepts NULL */
 
-/* Bytes of device memory that mm_pass_create would take: for --dry-run.  */
-size_t mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training);
+/* Bytes of device memory that mm_pass_create would take: for --dry-run.  LORA_WIDTH: the largest sum of ranks at
+   one input (q, k, v; gate, up) of an adapter, 0 without one.  */
+size_t mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training,
+                      size_t lora_width);
 
 struct mm_loss
 {
@@ -92,7 +107,7 @@ struct mm_loss
 mm_status mm_model_evaluate (struct mm_pass *p, const struct mm_batch *b, struct mm_loss *loss,
                              float *losses) MM_NODISCARD;
 
-/* Forward and backward: adds to *LOSS, and the fixed-point gradient to GRAD [mm_model_size], device
+/* Forward and backward: adds to *LOSS, and the fixed-point gradient to GRAD [mm_model_trained's size], device
    memory.  SECONDS[2] (unless NULL) grows by the forward's and the backward's time; the head, whose loss and
    gradient are one operation, counts as backward.  MM_EINVAL when P is not for training.  */
 mm_status mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad,

@@ -151,8 +151,8 @@ mm_status mm_swiglu_grad (struct mm_backend *be, struct mm_mat dy, struct mm_mat
 /* Cross-entropy of the next token, in row chunks, so that logits [M, V] are never stored:
      losses [M] (host; unless NULL): each row's loss, 0 where targets[i] < 0
      *loss_sum += fixed-point sum (numerics.md); *overflow set when a loss is non-finite or too big
-   With dx.data: dx [M, H] = gradient of the summed loss, and dw [V, H] (float32, written) that of the
-   weight.  targets on the host, below V (MM_EINVAL).  */
+   With dx.data: dx [M, H] = gradient of the summed loss, and dw [V, H] (float32, written; unless its
+   data is NULL) that of the weight.  targets on the host, below V (MM_EINVAL).  */
 mm_status mm_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                         const int32_t *targets, float *losses, int64_t *loss_sum, int *overflow,
                         struct mm_mat dx, struct mm_mat dw) MM_NODISCARD;

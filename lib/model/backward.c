@@ -3,19 +3,51 @@
 
    What is cheap is made again rather than kept: the norms' outputs, SwiGLU's output, and (Qwen3)
    the normed and turned heads; being made by the same operations, they have the same bits.  run->d
-   carries the gradient of the residual stream downwards and is updated in place.  */
+   carries the gradient of the residual stream downwards and is updated in place.
+
+   With an adapter only its matrices have gradients; what leads to nothing else is left out.  */
 
 #include <config.h>
 
 #include "impl.h"
 
-/* GRAD of the matrix at OFFSET += dy^T x, in fixed point.  */
+/* ---- linear layers ---- */
+
+/* What an adapter needs of DY before the two below.  */
 static mm_status
-add_matrix (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, size_t offset,
-            int64_t *grad, int *overflow)
+grad_inner (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy)
 {
+  return run->model->lora ? mm_lora_grad_inner (run, l, site, dy) : MM_OK;
+}
+
+/* dx = dy W, and what comes through an adapter.  */
+static mm_status
+grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy, const struct mm_weight *w,
+            struct mm_mat dx)
+{
+  mm_status st = mm_linear_grad_input (run->model->be, dy, w, mm_no_mat (), dx);
+
+  return st == MM_OK && run->model->lora ? mm_lora_grad_input (run, l, site, dx) : st;
+}
+
+/* GRAD of the matrix at OFFSET += dy^T x, in fixed point; or that of the site's adapter.  */
+static mm_status
+grad_weight (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy, struct mm_mat x,
+             size_t offset, int64_t *grad, int *overflow)
+{
+  if (run->model->lora)
+    return mm_lora_grad_weight (run, l, site, dy, x, grad, overflow);
   return mm_linear_grad_weight (run->model->be, dy, x, grad + offset, overflow);
 }
+
+/* GRAD of the N values at OFFSET += dw, unless they are frozen.  */
+static mm_status
+grad_vector (const struct mm_run *run, const float *dw, size_t n, size_t offset, int64_t *grad, int *overflow)
+{
+  return run->model->lora ? MM_OK : mm_accumulate (run->model->be, dw, n, grad + offset, overflow);
+}
+
+/* ---- blocks ---- */
 
 /* Back through the norm of X: run->d += gradient, from that of the output in run->normed.  Without
    RESIDUAL run->d itself is that of the output, and is replaced.  */
@@ -29,7 +61,7 @@ norm_grad (const struct mm_run *run, float *x, const float *rms, size_t offset, 
                                   mm_run_stream (run, x), m->values + offset, rms,
                                   residual ? d : mm_no_mat (), d, dw);
 
-  return st < 0 ? st : mm_accumulate (m->be, dw, m->config.hidden_size, grad + offset, overflow);
+  return st < 0 ? st : grad_vector (run, dw, m->config.hidden_size, offset, grad, overflow);
 }
 
 static mm_status
@@ -40,18 +72,22 @@ ffn_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, int *ove
   const struct mm_layer_memory *lm = &run->layers[l];
   struct mm_mat d = mm_run_stream (run, run->d), normed = mm_run_stream (run, run->normed);
   struct mm_mat gate_up = mm_run_gate_up (run, l), ffn = mm_run_ffn (run);
-  mm_status st = mm_linear_grad_input (m->be, d, layer->w_down, mm_no_mat (), ffn);
+  mm_status st = grad_inner (run, l, MM_SITE_DOWN, d);
 
+  if (st == MM_OK)
+    st = grad_input (run, l, MM_SITE_DOWN, d, layer->w_down, ffn);
   if (st == MM_OK)
     st = mm_swiglu_grad (m->be, ffn, gate_up, gate_up, ffn);
   if (st == MM_OK)
-    st = add_matrix (run, d, ffn, layer->down, grad, overflow);
+    st = grad_weight (run, l, MM_SITE_DOWN, d, ffn, layer->down, grad, overflow);
   if (st == MM_OK)
     st = mm_run_norm (run, lm->mid, layer->mid_norm, NULL);
   if (st == MM_OK)
-    st = add_matrix (run, gate_up, normed, layer->gate_up, grad, overflow);
+    st = grad_inner (run, l, MM_SITE_GATE_UP, gate_up);
   if (st == MM_OK)
-    st = mm_linear_grad_input (m->be, gate_up, layer->w_gate_up, mm_no_mat (), normed);
+    st = grad_weight (run, l, MM_SITE_GATE_UP, gate_up, normed, layer->gate_up, grad, overflow);
+  if (st == MM_OK)
+    st = grad_input (run, l, MM_SITE_GATE_UP, gate_up, layer->w_gate_up, normed);
   return st < 0 ? st
                 : norm_grad (run, lm->mid, lm->mid_rms, layer->mid_norm, true, grad, dw, overflow);
 }
@@ -65,7 +101,7 @@ head_norm_grad (const struct mm_run *run, struct mm_mat dy, struct mm_mat x, con
   size_t hd = m->config.head_dim;
   mm_status st = mm_head_norm_grad (m->be, dy, x, hd, m->values + offset, rms, dx, dw);
 
-  return st < 0 ? st : mm_accumulate (m->be, dw, hd, grad + offset, overflow);
+  return st < 0 ? st : grad_vector (run, dw, hd, offset, grad, overflow);
 }
 
 /* Gradient of the raw q, k and v into run->d_qkv, from that of attention's output in run->d_out.
@@ -107,18 +143,23 @@ attention_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, in
   const struct mm_layer_memory *lm = &run->layers[l];
   struct mm_mat d = mm_run_stream (run, run->d), normed = mm_run_stream (run, run->normed);
   struct mm_mat d_qkv = mm_mat (run->d_qkv, run->n, mm_width_qkv (&m->config));
-  mm_status st = mm_linear_grad_input (m->be, d, layer->w_out, mm_no_mat (), mm_run_out (run, run->d_out));
+  mm_status st = grad_inner (run, l, MM_SITE_OUT, d);
 
   if (st == MM_OK)
-    st = add_matrix (run, d, mm_run_out (run, lm->out), layer->out, grad, overflow);
+    st = grad_input (run, l, MM_SITE_OUT, d, layer->w_out, mm_run_out (run, run->d_out));
+  if (st == MM_OK)
+    st = grad_weight (run, l, MM_SITE_OUT, d, mm_run_out (run, lm->out), layer->out, grad, overflow);
   if (st == MM_OK)
     st = heads_grad (run, l, grad, dw, overflow);
   if (st == MM_OK)
     st = mm_run_norm (run, lm->in, layer->in_norm, NULL);
   if (st == MM_OK)
-    st = add_matrix (run, d_qkv, normed, layer->qkv, grad, overflow);
+    st = grad_inner (run, l, MM_SITE_QKV, d_qkv);
   if (st == MM_OK)
-    st = mm_linear_grad_input (m->be, d_qkv, layer->w_qkv, mm_no_mat (), normed);
+    st = grad_weight (run, l, MM_SITE_QKV, d_qkv, normed, layer->qkv, grad, overflow);
+  if (st < 0 || (m->lora && l == 0))
+    return st;                  /* the embedding is frozen: nobody asks for the gradient of its rows */
+  st = grad_input (run, l, MM_SITE_QKV, d_qkv, layer->w_qkv, normed);
   return st < 0 ? st
                 : norm_grad (run, lm->in, lm->in_rms, layer->in_norm, true, grad, dw, overflow);
 }

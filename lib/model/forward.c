@@ -86,6 +86,8 @@ mm_run_layout (struct mm_run *run, const struct mm_model_config *c, size_t n, bo
   run->last = training ? take (a, n, c->hidden_size) : lm.in;
   run->last_rms = training ? take (a, n, 1) : NULL;
   run->normed = take (a, n, c->hidden_size);
+  run->u = run->lora_width ? take (a, n, run->lora_width) : NULL;
+  run->d_u = run->lora_width && training ? take (a, n, run->lora_width) : NULL;
   run->d = training ? take (a, n, c->hidden_size) : NULL;
   run->cosines = take (a, run->table_rows, c->head_dim / 2);
   run->sines = take (a, run->table_rows, c->head_dim / 2);
@@ -238,6 +240,16 @@ append_to_cache (const struct mm_run *run, size_t l, struct mm_qkv *h)
   return mm_embed (run->model->be, now, run->row_numbers, rows (run, cache + run->past * kv, kv));
 }
 
+/* y = W X (+ RESIDUAL), and what an adapter adds: the linear layer at SITE of layer L.  */
+static mm_status
+linear (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, const struct mm_weight *w,
+        struct mm_mat residual, struct mm_mat y)
+{
+  mm_status st = mm_linear (run->model->be, x, w, residual, y);
+
+  return st == MM_OK && run->model->lora ? mm_lora_add (run, l, site, x, y) : st;
+}
+
 static mm_status
 attention_block (const struct mm_run *run, size_t l)
 {
@@ -249,8 +261,8 @@ attention_block (const struct mm_run *run, size_t l)
   mm_status st = mm_run_norm (run, lm->in, layer->in_norm, lm->in_rms);
 
   if (st == MM_OK)
-    st = mm_linear (m->be, mm_run_stream (run, run->normed), layer->w_qkv, mm_no_mat (),
-                    rows (run, lm->qkv, mm_width_qkv (&m->config)));
+    st = linear (run, l, MM_SITE_QKV, mm_run_stream (run, run->normed), layer->w_qkv, mm_no_mat (),
+                 rows (run, lm->qkv, mm_width_qkv (&m->config)));
   if (st == MM_OK)
     st = mm_run_qkv (run, l, false, &h);
   if (st == MM_OK && run->cache)
@@ -258,8 +270,8 @@ attention_block (const struct mm_run *run, size_t l)
   if (st == MM_OK)
     st = mm_attention (m->be, mm_run_heads (run), h.q, h.k, h.v, run->segments, run->n_segments,
                        out, lm->stats);
-  return st < 0 ? st : mm_linear (m->be, out, layer->w_out, mm_run_stream (run, lm->in),
-                                  mm_run_stream (run, lm->mid));
+  return st < 0 ? st : linear (run, l, MM_SITE_OUT, out, layer->w_out, mm_run_stream (run, lm->in),
+                               mm_run_stream (run, lm->mid));
 }
 
 static mm_status
@@ -273,12 +285,12 @@ ffn_block (const struct mm_run *run, size_t l)
   mm_status st = mm_run_norm (run, lm->mid, layer->mid_norm, lm->mid_rms);
 
   if (st == MM_OK)
-    st = mm_linear (m->be, mm_run_stream (run, run->normed), layer->w_gate_up, mm_no_mat (),
-                    gate_up);
+    st = linear (run, l, MM_SITE_GATE_UP, mm_run_stream (run, run->normed), layer->w_gate_up, mm_no_mat (),
+                 gate_up);
   if (st == MM_OK)
     st = mm_swiglu (m->be, gate_up, ffn);
-  return st < 0 ? st : mm_linear (m->be, ffn, layer->w_down, mm_run_stream (run, lm->mid),
-                                  mm_run_stream (run, next));
+  return st < 0 ? st : linear (run, l, MM_SITE_DOWN, ffn, layer->w_down, mm_run_stream (run, lm->mid),
+                               mm_run_stream (run, next));
 }
 
 mm_status

@@ -4,6 +4,7 @@
 #ifndef MODEL_IMPL_H
 #define MODEL_IMPL_H
 
+#include <minimind/lora.h>
 #include <minimind/memory.h>
 #include <minimind/model.h>
 #include <minimind/ops.h>
@@ -21,6 +22,43 @@ struct mm_layer
   struct mm_weight *w_qkv, *w_out, *w_gate_up, *w_down;
 };
 
+/* The linear layers of a decoder layer, as they are multiplied.  */
+enum mm_site
+{
+  MM_SITE_QKV, MM_SITE_OUT, MM_SITE_GATE_UP, MM_SITE_DOWN,
+  MM_SITES
+};
+
+/* The adapter of a target, a part of its site.  */
+struct mm_lora_part
+{
+  enum mm_lora_target target;
+  size_t rank;
+  float scale;
+  size_t a, b;                  /* elements in the adapter's flat buffer */
+  size_t u;                     /* its first column in the site's [n, rank] */
+  size_t y, out;                /* its first column of the site's output, and how many */
+  struct mm_weight *w_b;
+};
+
+struct mm_lora_site
+{
+  struct mm_lora_part parts[3];
+  size_t n_parts, rank;         /* rank: the sum of the parts' */
+  size_t in;                    /* inputs */
+  size_t a;                     /* where the A of all parts begin */
+  struct mm_weight *w_a;        /* [rank, in]; NULL without parts */
+};
+
+struct mm_lora
+{
+  struct mm_lora_site *sites;   /* n_layers * MM_SITES */
+  size_t n_sites;
+  struct mm_param *params;
+  size_t n_params, size, widest;        /* tensors; elements; the largest rank of a site */
+  float *values;                /* the flat buffer, device memory */
+};
+
 struct mm_model
 {
   struct mm_backend *be;
@@ -33,6 +71,7 @@ struct mm_model
   struct mm_layer *layers;      /* n_layers */
   size_t final_norm, head;      /* offsets; the head's is 0 when it is the embedding */
   struct mm_weight *w_head;
+  struct mm_lora *lora;         /* NULL: all parameters are trained */
 };
 
 /* Tensors that a model of this shape has.  */
@@ -117,6 +156,9 @@ struct mm_run
   float *cosines, *sines;       /* [table_rows, hd/2] */
   size_t table_rows;
 
+  float *u, *d_u;               /* [n, lora_width]: inside an adapter, and its gradient; NULL without one */
+  size_t lora_width;
+
   float *d;                     /* [n, H]: gradient of the residual stream */
   float *d_qkv, *d_out, *d_qk;  /* [n, ...]: gradients on the way through attention, in ffn's
                                    memory, d_qkv over heads; d_qk for Qwen3 alone */
@@ -129,7 +171,8 @@ struct mm_run
 };
 
 /* Cut the memory of a pass over N tokens out of A: the members of run->layers and the buffers
-   above, those for backward only when TRAINING.  Set table_rows before.  Measures when A does.  */
+   above, those for backward only when TRAINING.  Set table_rows and lora_width before.  Measures when A
+   does.  */
 void mm_run_layout (struct mm_run *run, const struct mm_model_config *c, size_t n, bool training,
                     struct mm_arena *a);
 
@@ -168,6 +211,23 @@ mm_status mm_run_turn (const struct mm_run *run, struct mm_mat qk, bool grad) MM
    run->d ends as the gradient of the embedding's rows.  */
 mm_status mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw,
                            int *overflow) MM_NODISCARD;
+
+/* ---- adapters ---- */
+
+void mm_lora_free (struct mm_model *m);         /* accepts a model without one */
+mm_status mm_lora_refresh (struct mm_model *m) MM_NODISCARD;
+
+/* y += s B (A x) at SITE of layer L.  */
+mm_status mm_lora_add (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x,
+                       struct mm_mat y) MM_NODISCARD;
+
+/* run->d_u = s (B^T dy), which the two below need: dx += A^T d_u, and the gradients of A and B.  */
+mm_status mm_lora_grad_inner (const struct mm_run *run, size_t l, enum mm_site site,
+                              struct mm_mat dy) MM_NODISCARD;
+mm_status mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site,
+                              struct mm_mat dx) MM_NODISCARD;
+mm_status mm_lora_grad_weight (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy,
+                               struct mm_mat x, int64_t *grad, int *overflow) MM_NODISCARD;
 
 static inline struct mm_heads
 mm_run_heads (const struct mm_run *run)

@@ -1,6 +1,7 @@
 lib_libcore_a_SOURCES += \
   lib/minimind/model_config.h \
-  lib/minimind/model.h
+  lib/minimind/model.h \
+  lib/minimind/lora.h
 
 lib_libcore_a_SOURCES += \
   lib/model/impl.h \
@@ -12,6 +13,8 @@ lib_libcore_a_SOURCES += \
   lib/model/folder.c \
   lib/model/forward.c \
   lib/model/backward.c \
+  lib/model/lora.c \
+  lib/model/lora_pass.c \
   lib/model/pass.c \
   lib/model/session.c \
   lib/model/sampling.c

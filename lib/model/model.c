@@ -123,6 +123,7 @@ mm_model_free (struct mm_model *m)
     return;
   for (size_t i = 0; m->layers && matrix_at (m, i, &x); i++)
     mm_weight_free (m->be, *x.weight);
+  mm_lora_free (m);
   mm_backend_release (m->be, m->values);
   free (m->layers);
   free (m->params);
@@ -165,6 +166,20 @@ mm_model_values (struct mm_model *m)
   return m->values;
 }
 
+struct mm_params
+mm_model_trained (struct mm_model *m)
+{
+  if (m->lora)
+    return (struct mm_params) { m->lora->params, m->lora->n_params, m->lora->size, m->lora->values };
+  return (struct mm_params) { m->params, m->n_params, m->size, m->values };
+}
+
+mm_status
+mm_model_refresh_trained (struct mm_model *m)
+{
+  return m->lora ? mm_lora_refresh (m) : mm_model_refresh (m);
+}
+
 mm_status
 mm_model_refresh (struct mm_model *m)
 {
@@ -173,7 +188,7 @@ mm_model_refresh (struct mm_model *m)
 
   for (size_t i = 0; st == MM_OK && matrix_at (m, i, &x); i++)
     st = mm_weight_set (m->be, *x.weight, mm_mat (m->values + x.offset, x.n, x.k));
-  return st;
+  return st == MM_OK && m->lora ? mm_lora_refresh (m) : st;
 }
 
 mm_status

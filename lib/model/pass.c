@@ -31,15 +31,17 @@ pass_layout (struct mm_pass *p, const struct mm_model_config *c, struct mm_arena
     {
       size_t widest = c->hidden_size > c->head_dim ? c->hidden_size : c->head_dim;
 
-      p->d_head = mm_arena_take (a, c->vocab_size, c->hidden_size * sizeof *p->d_head);
+      if (!p->run.lora_width)
+        p->d_head = mm_arena_take (a, c->vocab_size, c->hidden_size * sizeof *p->d_head);
       p->d_norm = mm_arena_take (a, widest, sizeof *p->d_norm);
     }
 }
 
 size_t
-mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training)
+mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training,
+               size_t lora_width)
 {
-  struct mm_pass p = { .rows = rows, .seq_len = seq_len, .training = training };
+  struct mm_pass p = { .run.lora_width = lora_width, .rows = rows, .seq_len = seq_len, .training = training };
   struct mm_arena a = { NULL, 0, 0 };
 
   pass_layout (&p, c, &a);
@@ -50,7 +52,8 @@ mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, boo
 static mm_status
 pass_allocate (struct mm_pass *p, struct mm_model *m)
 {
-  struct mm_arena a = { NULL, 0, mm_pass_bytes (&m->config, p->rows, p->seq_len, p->training) };
+  struct mm_arena a
+    = { NULL, 0, mm_pass_bytes (&m->config, p->rows, p->seq_len, p->training, p->run.lora_width) };
   mm_status st = mm_backend_alloc (m->be, "activations", a.size, &p->memory);
 
   if (st < 0)
@@ -78,6 +81,7 @@ mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
   if (st < 0)
     return st;
   p->run.model = m;
+  p->run.lora_width = m->lora ? m->lora->widest : 0;
   p->rows = rows;
   p->seq_len = seq_len;
   p->training = training;
@@ -176,6 +180,18 @@ backward (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, struct mm_
   return st < 0 ? st : mm_accumulate (m->be, p->d_head, size, grad, &loss->overflow);
 }
 
+/* The same with an adapter: its gradients alone.  */
+static mm_status
+backward_to_adapter (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, struct mm_loss *loss)
+{
+  struct mm_run *run = &p->run;
+  struct mm_model *m = run->model;
+  mm_status st = mm_head_loss (m->be, mm_run_stream (run, run->normed), m->w_head, b->targets, NULL,
+                               &loss->sum, &loss->overflow, mm_run_stream (run, run->d), mm_no_mat ());
+
+  return st < 0 ? st : mm_run_backward (run, grad, p->d_norm, &loss->overflow);
+}
+
 mm_status
 mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, struct mm_loss *loss,
                    double *seconds)
@@ -196,7 +212,7 @@ mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, s
       middle = mm_now ();
     }
   if (st == MM_OK)
-    st = backward (p, b, grad, loss);
+    st = (p->run.model->lora ? backward_to_adapter : backward) (p, b, grad, loss);
   if (st == MM_OK)
     st = mm_backend_sync (be);
   if (st < 0)

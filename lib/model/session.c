@@ -73,6 +73,7 @@ mm_session_open (struct mm_model *m, size_t max_tokens, struct mm_session **out)
   s->max_tokens = s->run.capacity = s->run.table_rows = max_tokens;
   s->chunk = max_tokens < CHUNK ? max_tokens : CHUNK;
   s->run.model = m;
+  s->run.lora_width = m->lora ? m->lora->widest : 0;
   st = session_allocate (s, m);
   s->run.positions = s->positions;
   s->run.row_numbers = s->row_numbers;

@@ -75,7 +75,7 @@ print_memory (const struct mm_trainer *t)
   const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
   uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding);
-  uint64_t pass = mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true);
+  uint64_t pass = mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, 0);
 
   printf ("memory\n");
   print_bytes ("parameters, float32", n * sizeof (float));

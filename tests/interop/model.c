@@ -1,4 +1,4 @@
-/* model.c -- the model against transformers and PyTorch, by the golden values of model.py.
+/* model.c -- the model against transformers, PEFT and PyTorch, by the golden values of model.py.
    SPDX-License-Identifier: Apache-2.0
 
    With --dump=FILE it writes all logits, gradients and losses instead, for model.py --check.  */
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <minimind/lora.h>
 #include <minimind/model.h>
 #include <minimind/ops.h>
 #include <minimind/optimizer.h>
@@ -16,7 +17,7 @@
 #include "../unit/scratch.h"
 #include "../tap.h"
 
-enum { COLUMNS = 12, SAMPLES = 32, STEPS = 100 };       /* as in model.py */
+enum { COLUMNS = 12, SAMPLES = 32, STEPS = 100, ADAPTER = 1 << 20 };   /* as in model.py */
 
 /* Stop on a failure that has nothing to do with what is compared.  */
 static void
@@ -50,28 +51,42 @@ mix (uint64_t n)
   return n ^ n >> 31;
 }
 
-/* Fill all parameters.  */
+/* Fill P; its first element is number FIRST of the formula.  */
 static void
-set_weights (struct mm_model *m)
+fill (struct mm_model *m, struct mm_params all, size_t first)
 {
-  float *x = room (mm_model_size (m), sizeof *x);
+  float *x = room (all.size, sizeof *x);
 
-  for (size_t i = 0; i < mm_model_n_params (m); i++)
+  for (size_t i = 0; i < all.count; i++)
     {
-      const struct mm_param *p = mm_model_param (m, i);
+      const struct mm_param *p = &all.param[i];
       double scale = exp2 (-floor (log2 ((double) p->cols) / 2));
 
       for (size_t k = p->offset; k < p->offset + p->size; k++)
         {
-          double u = (double) (mix (k + 1) >> 40) / (1 << 23) - 1;
+          double u = (double) (mix (first + k + 1) >> 40) / (1 << 23) - 1;
 
           x[k] = (float) (p->n_dims == 1 ? 1 + u / 4 : u * scale);
         }
     }
-  must (mm_backend_put (mm_model_backend (m), mm_model_values (m), x,
-                        mm_model_size (m) * sizeof *x));
+  must (mm_backend_put (mm_model_backend (m), all.values, x, all.size * sizeof *x));
   must (mm_model_refresh (m));
   free (x);
+}
+
+/* An adapter as the golden text LORA says: rank, alpha, targets.  */
+static void
+add_adapter (struct mm_model *m, const char *lora)
+{
+  unsigned rank, targets;
+  double alpha;
+  int at;
+
+  if (sscanf (lora, "%u %lf %n", &rank, &alpha, &at) != 2)
+    exit (99);
+  must (mm_lora_targets (lora + at, &targets));
+  must (mm_lora_create (m, rank, alpha, targets, 1));
+  fill (m, mm_model_trained (m), ADAPTER);
 }
 
 /* Row ROW of the endless data of a case into sequence AT of B.  */
@@ -108,6 +123,15 @@ struct test_case
   struct mm_pass *pass;
   size_t rows, length, n_targets;
 };
+
+static bool
+has_golden (const struct mm_safetensors *golden, const char *name, const char *key)
+{
+  char full[256];
+
+  snprintf (full, sizeof full, "%s.%s", name, key);
+  return mm_safetensors_find (golden, full) != NULL;
+}
 
 /* Tensor "NAME.KEY" (KEY NULL: "NAME") of the golden file.  */
 static const struct mm_tensor *
@@ -169,7 +193,14 @@ open_case (struct mm_backend *be, const struct mm_safetensors *golden, const cha
   free (shape);
   must (mm_config_read ("config.json", &mc));
   must (mm_model_create (be, &mc, true, &c->model));
-  set_weights (c->model);
+  fill (c->model, mm_model_trained (c->model), 0);
+  if (has_golden (golden, name, "lora"))
+    {
+      char *lora = golden_text (golden, name, "lora");
+
+      add_adapter (c->model, lora);
+      free (lora);
+    }
   must (mm_pass_create (c->model, c->rows, c->length, true, &c->pass));
 }
 
@@ -208,7 +239,7 @@ compute (struct test_case *c, struct values *v)
 {
   struct mm_backend *be = mm_model_backend (c->model);
   struct mm_loss again = { 0 };
-  size_t size = mm_model_size (c->model);
+  size_t size = mm_model_trained (c->model).size;
   struct mm_batch b;
   void *acc, *g;
 
@@ -297,9 +328,11 @@ static void
 compare_gradients (const struct mm_safetensors *golden, const struct test_case *c,
                    const struct values *v)
 {
-  for (size_t i = 0; i < mm_model_n_params (c->model); i++)
+  struct mm_params trained = mm_model_trained (c->model);
+
+  for (size_t i = 0; i < trained.count; i++)
     {
-      const struct mm_param *p = mm_model_param (c->model, i);
+      const struct mm_param *p = &trained.param[i];
       const float *g = v->grad + p->offset;
       char key[128];
       size_t n;
@@ -334,7 +367,7 @@ train (const struct mm_safetensors *golden, struct test_case *c, double *history
   if (sscanf (run, "%lf %lf %lf", &rate, &o.weight_decay, &o.grad_clip) != 3)
     exit (99);
   free (run);
-  set_weights (c->model);
+  fill (c->model, mm_model_trained (c->model), 0);
   must (mm_optimizer_create (c->model, &o));
   for (uint64_t step = 0; step < STEPS; step++)
     {
@@ -410,14 +443,15 @@ static void
 dump_case (const struct mm_safetensors *golden, struct mm_safetensors_writer *w, bool write,
            struct test_case *c)
 {
+  struct mm_params trained = mm_model_trained (c->model);
   struct values v;
   double history[STEPS];
 
   compute (c, &v);
   dump_tensor (w, write, c->name, "logits", MM_F32, (uint64_t[]) { v.n, vocab_of (c) }, v.logits);
-  for (size_t i = 0; i < mm_model_n_params (c->model); i++)
+  for (size_t i = 0; i < trained.count; i++)
     {
-      const struct mm_param *p = mm_model_param (c->model, i);
+      const struct mm_param *p = &trained.param[i];
       char key[128];
 
       snprintf (key, sizeof key, "grad.%s", p->name);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""model.py -- golden values of the model, made by transformers and PyTorch.
+"""model.py -- golden values of the model, made by transformers, PEFT and PyTorch.
 
 Writes model.safetensors, which tests/interop/model.c reads:
 
@@ -22,6 +22,7 @@ import tempfile
 
 import numpy as np
 import torch
+from peft import LoraConfig, get_peft_model
 from safetensors.numpy import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
@@ -43,6 +44,14 @@ CASES = {
     "qwen3-untied-mha": (Qwen3Config, (30, 1, 3, 3, 10, 33, 80), False, 1e-5, 5e5, 1, 96),
     "qwen3-gqa4-small-heads": (Qwen3Config, (40, 3, 8, 2, 6, 57, 64), True, 1e-6, 1e5, 2, 80),
 }
+# Cases with an adapter: the case it belongs to, rank, alpha, targets.
+LORA = {
+    "llama-tied-gqa2-lora": ("llama-tied-gqa2", 3, 2.5, "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"),
+    "qwen3-gqa4-small-heads-lora": ("qwen3-gqa4-small-heads", 4, 8.0, "q_proj v_proj up_proj down_proj"),
+}
+SITES = [["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"], ["self_attn.o_proj"],
+         ["mlp.gate_proj", "mlp.up_proj"], ["mlp.down_proj"]]
+ADAPTER = 1 << 20  # where its parameters stand for the formula
 # Cases that are also trained: learning rate, weight decay, clip.
 RUNS = {"llama-nano": (2e-3, 0.1, 1.0), "qwen3-untied-mha": (3e-3, 0.01, 0.5)}
 
@@ -91,9 +100,13 @@ def targets(ids, start):
 
 # ---- transformers ----
 
+def case(name):
+    return CASES[LORA[name][0] if name in LORA else name]
+
+
 def make_config(name):
     # No pad token: nn.Embedding would withhold the gradient from its row.  theta for versions 4 and 5.
-    cls, (h, layers, heads, kv, hd, ffn, vocab), tied, eps, theta, _, _ = CASES[name]
+    cls, (h, layers, heads, kv, hd, ffn, vocab), tied, eps, theta, _, _ = case(name)
     return cls(hidden_size=h, num_hidden_layers=layers, num_attention_heads=heads,
                num_key_value_heads=kv, head_dim=hd, intermediate_size=ffn, vocab_size=vocab,
                tie_word_embeddings=tied, rms_norm_eps=eps,
@@ -117,19 +130,45 @@ def parameters(model):
     return [(n, own[n]) for n in names]
 
 
+def fill(named, offset, dtype):
+    """Values by the formula, from OFFSET of it on."""
+    with torch.no_grad():
+        for _, p in named:
+            rows, cols = p.shape if p.dim() == 2 else (0, p.shape[0])
+            p.copy_(torch.from_numpy(weights(offset, rows, cols)).to(dtype))
+            offset += p.numel()
+
+
+def adapter(model):
+    """(name, parameter) of PEFT's adapter in the order of our flat buffer: the A of a site, then its B."""
+    own = {k.replace(".default", ""): p for k, p in model.named_parameters() if "lora_" in k}
+    names = [f"base_model.model.model.layers.{i}.{m}.lora_{which}.weight"
+             for i in range(model.config.num_hidden_layers) for site in SITES for which in "AB" for m in site]
+    names = [n for n in names if n in own]
+    assert set(names) == set(own), (names, own.keys())
+    return [(n, own[n]) for n in names]
+
+
+def trained(model):
+    return adapter(model) if hasattr(model, "peft_config") else parameters(model)
+
+
+def add_adapter(model, name, dtype):
+    _, rank, alpha, targets = LORA[name]
+    model = get_peft_model(model, LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets.split()),
+                           autocast_adapter_dtype=False).to(dtype)
+    fill(adapter(model), ADAPTER, dtype)
+    return model
+
+
 def make_model(name, dtype):
     config = make_config(name)
     cls = LlamaForCausalLM if isinstance(config, LlamaConfig) else Qwen3ForCausalLM
     config._attn_implementation = "sdpa"
     model = cls(config).to(dtype)
     model.model.rotary_emb.inv_freq = model.model.rotary_emb.inv_freq.float()
-    offset = 0
-    with torch.no_grad():
-        for _, p in parameters(model):
-            rows, cols = p.shape if p.dim() == 2 else (0, p.shape[0])
-            p.copy_(torch.from_numpy(weights(offset, rows, cols)).to(dtype))
-            offset += p.numel()
-    return model
+    fill(parameters(model), 0, dtype)
+    return add_adapter(model, name, dtype) if name in LORA else model
 
 
 def use_double_norms():
@@ -157,7 +196,7 @@ def run(model, rows):
 
 
 def case_rows(name, first=0, count=None):
-    vocab, rows, length = CASES[name][1][6], CASES[name][5], CASES[name][6]
+    vocab, rows, length = case(name)[1][6], case(name)[5], case(name)[6]
     return [tokens(vocab, length, r) for r in range(first, first + (count or rows))]
 
 
@@ -169,7 +208,7 @@ def full_values(name):
     model = make_model(name, torch.float64)
     _, losses, n = run(model, rows)
     losses.sum().backward()
-    grads = {k: p.grad.numpy().reshape(-1) for k, p in parameters(model)}
+    grads = {k: p.grad.numpy().reshape(-1) for k, p in trained(model)}
     return logits.numpy(), losses.detach().numpy(), grads, n
 
 
@@ -212,10 +251,13 @@ def text(s):
 
 
 def make_golden():
-    tensors = {"cases": text(" ".join(CASES)), "runs": text(" ".join(RUNS))}
-    for name in CASES:
+    tensors = {"cases": text(" ".join([*CASES, *LORA])), "runs": text(" ".join(RUNS))}
+    for name in [*CASES, *LORA]:
         logits, losses, grads, n = full_values(name)
-        _, _, _, _, _, rows, length = CASES[name]
+        _, _, _, _, _, rows, length = case(name)
+        if name in LORA:
+            _, rank, alpha, targets = LORA[name]
+            tensors[name + ".lora"] = text(f"{rank} {alpha} {targets.replace(' ', ',')}")
         tensors[name + ".config"] = text(make_config(name).to_json_string(use_diff=True))
         tensors[name + ".shape"] = text(f"{rows} {length} {n}")
         tensors[name + ".logits"] = np.take_along_axis(logits, columns(*logits.shape[::-1]), 1)
@@ -243,7 +285,7 @@ def check(program):
         subprocess.run([program, "--dump=" + path], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "srcdir": os.path.join(HERE, "../..")})
         ours = load_file(path)
-    for name in CASES:
+    for name in [*CASES, *LORA]:
         logits, losses, grads, _ = full_values(name)
         errors = {"logits": np.abs(ours[name + ".logits"] - logits).max()}
         for k, g in grads.items():

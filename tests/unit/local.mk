@@ -60,3 +60,5 @@ unit_tests += tests/unit/stream
 tests_unit_stream_SOURCES = tests/unit/stream.c generate/stream.c
 unit_tests += tests/unit/documents tests/unit/documents_kinds
 unit_tests += tests/unit/chat
+unit_tests += tests/unit/lora
+tests_unit_lora_SOURCES = tests/unit/lora.c tests/unit/ops.h tests/unit/small_model.h

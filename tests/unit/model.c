@@ -362,14 +362,14 @@ test_bytes (void)
   size_t training, evaluation;
 
   must (mm_config_preset ("minimind2-small", 6400, &c));
-  training = mm_pass_bytes (&c, 4, 512, true);
-  evaluation = mm_pass_bytes (&c, 4, 512, false);
+  training = mm_pass_bytes (&c, 4, 512, true, 0);
+  evaluation = mm_pass_bytes (&c, 4, 512, false, 0);
   printf ("# minimind2-small, 4 x 512: %zu bytes for training, %zu for evaluation\n", training,
           evaluation);
   ok (training > 335e6 && training < 380e6, "activations of minimind2-small");
   ok (evaluation < 60e6, "evaluation keeps one layer");
-  ok (mm_pass_bytes (&c, 8, 512, true) > 1.8 * (double) training, "they grow with the rows");
-  ok (mm_pass_bytes (&c, SIZE_MAX / 4, 2, true) > SIZE_MAX / 2, "more than there can be");
+  ok (mm_pass_bytes (&c, 8, 512, true, 0) > 1.8 * (double) training, "they grow with the rows");
+  ok (mm_pass_bytes (&c, SIZE_MAX / 4, 2, true, 0) > SIZE_MAX / 2, "more than there can be");
 }
 
 int

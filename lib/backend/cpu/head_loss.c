@@ -89,11 +89,11 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
 {
   struct chunk c = { .kernels = mm_cpu_state (be)->kernels, .grad = dx.data != NULL };
   size_t rows = chunk_rows (x.rows, w->n);
-  size_t piece = c.grad && x.rows > MM_CHAIN_CUT ? w->n * w->k : 0;
+  size_t piece = dw.data && x.rows > MM_CHAIN_CUT ? w->n * w->k : 0;
   float *scratch;
   mm_status st = mm_cpu_scratch (be, MM_SCRATCH_OP, rows * (w->n + 1) + piece, sizeof *scratch, &scratch);
 
-  for (size_t i = 0; c.grad && x.rows == 0 && i < dw.rows; i++)
+  for (size_t i = 0; dw.data && x.rows == 0 && i < dw.rows; i++)
     memset (dw.data + i * dw.ld, 0, dw.cols * sizeof *dw.data);
   for (size_t at = 0; at < x.rows && st == MM_OK; at += rows)
     {
@@ -108,7 +108,7 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
         break;
       mm_cpu_split (be, n, 1, cross_entropy, &c);
       sum_losses (c.losses, n, loss_sum, overflow);
-      if (c.grad)
+      if (dw.data)
         st = grad_weight (be, &c, at, x.rows, dw, scratch + rows * (w->n + 1));
       if (c.grad && st == MM_OK)
         st = mm_cpu_linear_grad_input (be, c.logits, w, (struct mm_mat) { 0 },

@@ -1,0 +1,111 @@
+/* lora_pass.c -- what an adapter adds to a linear layer, forward and backward.
+   SPDX-License-Identifier: Apache-2.0
+
+   u = s (A x) is [n, rank] for a whole site; it is made again in backward.  Formulas: docs/numerics.md.  */
+
+#include <config.h>
+
+#include "impl.h"
+
+static const struct mm_lora_site *
+site_of (const struct mm_run *run, size_t l, enum mm_site site)
+{
+  return &run->model->lora->sites[l * MM_SITES + site];
+}
+
+/* [n, rank of the site] in U, and the columns of one part.  */
+static struct mm_mat
+inner (const struct mm_run *run, const struct mm_lora_site *s, float *u)
+{
+  return mm_mat (u, run->n, s->rank);
+}
+
+static struct mm_mat
+inner_part (const struct mm_run *run, const struct mm_lora_site *s, const struct mm_lora_part *part, float *u)
+{
+  return mm_mat_cols (inner (run, s, u), part->u, part->rank);
+}
+
+/* Scale the columns of each part of U.  */
+static mm_status
+scale_parts (const struct mm_run *run, const struct mm_lora_site *s, float *u)
+{
+  mm_status st = MM_OK;
+
+  for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
+    st = mm_scale (run->model->be, inner_part (run, s, &s->parts[i], u), s->parts[i].scale);
+  return st;
+}
+
+/* run->u = s (A X).  */
+static mm_status
+make_inner (const struct mm_run *run, const struct mm_lora_site *s, struct mm_mat x)
+{
+  mm_status st = mm_linear (run->model->be, x, s->w_a, mm_no_mat (), inner (run, s, run->u));
+
+  return st < 0 ? st : scale_parts (run, s, run->u);
+}
+
+mm_status
+mm_lora_add (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, struct mm_mat y)
+{
+  const struct mm_lora_site *s = site_of (run, l, site);
+  mm_status st;
+
+  if (!s->rank)
+    return MM_OK;
+  st = make_inner (run, s, x);
+  for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
+    {
+      const struct mm_lora_part *part = &s->parts[i];
+      struct mm_mat part_y = mm_mat_cols (y, part->y, part->out);
+
+      st = mm_linear (run->model->be, inner_part (run, s, part, run->u), part->w_b, part_y, part_y);
+    }
+  return st;
+}
+
+mm_status
+mm_lora_grad_inner (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy)
+{
+  const struct mm_lora_site *s = site_of (run, l, site);
+  mm_status st = MM_OK;
+
+  for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
+    {
+      const struct mm_lora_part *part = &s->parts[i];
+
+      st = mm_linear_grad_input (run->model->be, mm_mat_cols (dy, part->y, part->out), part->w_b, mm_no_mat (),
+                                 inner_part (run, s, part, run->d_u));
+    }
+  return st < 0 ? st : scale_parts (run, s, run->d_u);
+}
+
+mm_status
+mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dx)
+{
+  const struct mm_lora_site *s = site_of (run, l, site);
+
+  return s->rank ? mm_linear_grad_input (run->model->be, inner (run, s, run->d_u), s->w_a, dx, dx) : MM_OK;
+}
+
+mm_status
+mm_lora_grad_weight (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy, struct mm_mat x,
+                     int64_t *grad, int *overflow)
+{
+  const struct mm_lora_site *s = site_of (run, l, site);
+  struct mm_backend *be = run->model->be;
+  mm_status st;
+
+  if (!s->rank)
+    return MM_OK;
+  st = make_inner (run, s, x);
+  for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
+    {
+      const struct mm_lora_part *part = &s->parts[i];
+
+      st = mm_linear_grad_weight (be, mm_mat_cols (dy, part->y, part->out), inner_part (run, s, part, run->u),
+                                  grad + part->b, overflow);
+    }
+  return st < 0 ? st : mm_linear_grad_weight (be, inner (run, s, run->d_u), x, grad + s->a, overflow);
+}
