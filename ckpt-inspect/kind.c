@@ -77,21 +77,23 @@ names_list (const char *path, const char *prefix, const char *suffix, bool folde
 {
   DIR *d = opendir (path);
   size_t capacity = 0;
-  mm_status st = MM_OK;
+  const char *name;
+  mm_status st;
 
   *names = NULL;
   *count = 0;
   if (!d)
     return mm_fail_errno (path);
-  for (struct dirent *e; st == MM_OK && (e = readdir (d));)
+  while ((st = mm_next_name (d, path, &name)) == MM_OK && name)
     {
-      if (!fits (e->d_name, prefix, suffix) || !listed (dirfd (d), e->d_name, suffix, folders))
+      if (!fits (name, prefix, suffix) || !listed (dirfd (d), name, suffix, folders))
         continue;
       st = mm_grow ("list of names", names, &capacity, *count + 1, sizeof **names);
-      if (st == MM_OK && !((*names)[*count] = strdup (e->d_name)))
+      if (st == MM_OK && !((*names)[*count] = strdup (name)))
         st = mm_fail (MM_ENOMEM, "%s: no memory", path);
-      if (st == MM_OK)
-        ++*count;
+      if (st < 0)
+        break;
+      ++*count;
     }
   closedir (d);
   if (st < 0)
@@ -107,15 +109,15 @@ names_list (const char *path, const char *prefix, const char *suffix, bool folde
 
 /* ---- kinds ---- */
 
-/* True if folder PATH holds NAME.  */
-static bool
-holds (const char *path, const char *name)
+/* *THERE: folder PATH holds NAME.  */
+static mm_status
+holds (const char *path, const char *name, bool *there)
 {
   char *joined = mm_path_join (path, name);
-  bool there = joined && access (joined, F_OK) == 0;
+  mm_status st = joined ? mm_path_exists (joined, there) : mm_fail (MM_ENOMEM, "%s: no memory", path);
 
   free (joined);
-  return there;
+  return st;
 }
 
 static mm_status
@@ -131,15 +133,18 @@ detect_folder (const char *path, enum kind *kind)
   };
   char **steps;
   size_t n;
-  mm_status st;
+  bool there = false;
+  mm_status st = MM_OK;
 
-  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-    if (holds (path, marks[i].file))
-      {
-        *kind = marks[i].kind;
-        return MM_OK;
-      }
-  st = names_list (path, "step-", "", true, &steps, &n);
+  for (size_t i = 0; st == MM_OK && i < sizeof marks / sizeof *marks; i++)
+    {
+      st = holds (path, marks[i].file, &there);
+      *kind = marks[i].kind;
+      if (there)
+        return st;
+    }
+  if (st == MM_OK)
+    st = names_list (path, "step-", "", true, &steps, &n);
   if (st < 0)
     return st;
   names_free (steps, n);

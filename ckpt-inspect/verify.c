@@ -31,11 +31,10 @@ verify_vocabulary (const char *dir, uint32_t size)
 {
   char *path = mm_path_join (dir, "tokenizer.json");
   struct mm_tokenizer *t = NULL;
-  mm_status st = MM_OK;
+  bool there;
+  mm_status st = path ? mm_path_exists (path, &there) : mm_fail (MM_ENOMEM, "%s: no memory", dir);
 
-  if (!path)
-    return mm_fail (MM_ENOMEM, "%s: no memory", dir);
-  if (access (path, F_OK) == 0)
+  if (st == MM_OK && there)
     {
       st = mm_tokenizer_load (path, &t);
       if (st == MM_OK && mm_tokenizer_vocab_size (t) > size)

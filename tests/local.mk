@@ -19,6 +19,7 @@ check_LIBRARIES =
 include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/interop/local.mk
+include tests/fault/local.mk
 
 # The reference run, whose digest is nano.digest.
 check_PROGRAMS += tests/digest

@@ -155,13 +155,7 @@ write_files (const char *json, const char *config,
       mm_output_abort (config_out);
       return st;
     }
-  st = mm_output_commit (config_out);
-  if (st < 0)
-    {
-      mm_output_abort (json_out);
-      return st;
-    }
-  return mm_output_commit (json_out);
+  return mm_output_commit_all ((struct mm_output *[]) { config_out, json_out }, 2);
 }
 
 mm_status

@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -80,6 +79,30 @@ mm_path_join (const char *dir, const char *name)
 }
 
 mm_status
+mm_path_exists (const char *path, bool *there)
+{
+  struct stat s;
+
+  *there = stat (path, &s) == 0;
+  return *there || errno == ENOENT || errno == ENOTDIR ? MM_OK : mm_fail_errno (path);
+}
+
+mm_status
+mm_next_name (DIR *dir, const char *path, const char **name)
+{
+  struct dirent *d;
+
+  *name = NULL;
+  while ((errno = 0, d = readdir (dir)))
+    if (strcmp (d->d_name, ".") != 0 && strcmp (d->d_name, "..") != 0)
+      {
+        *name = d->d_name;
+        return MM_OK;
+      }
+  return errno ? mm_fail_errno (path) : MM_OK;
+}
+
+mm_status
 mm_sync_dir (const char *path)
 {
   int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -103,8 +126,8 @@ static mm_status
 empty_folder (int fd, const char *path, int depth)
 {
   DIR *dir = fdopendir (fd);
-  struct dirent *d;
-  mm_status st = MM_OK;
+  const char *name;
+  mm_status st;
 
   if (!dir)
     {
@@ -112,11 +135,9 @@ empty_folder (int fd, const char *path, int depth)
       close (fd);
       return st;
     }
-  while (st == MM_OK && (errno = 0, d = readdir (dir)))
-    if (strcmp (d->d_name, ".") != 0 && strcmp (d->d_name, "..") != 0)
-      st = remove_at (dirfd (dir), d->d_name, path, depth + 1);
-  if (st == MM_OK && errno)
-    st = mm_fail_errno (path);
+  while ((st = mm_next_name (dir, path, &name)) == MM_OK && name)
+    if ((st = remove_at (dirfd (dir), name, path, depth + 1)) < 0)
+      break;
   closedir (dir);
   return st;
 }
@@ -158,6 +179,7 @@ struct mm_output
   int fd, ticket;
   bool force;
   bool plain;                   /* temp is path itself */
+  bool published, replaced;     /* it stands under its name; where another one stood before */
   uint64_t end;                 /* bytes written to fd, for a file */
   size_t used;                  /* bytes in the buffer, behind end */
   char buffer[BUFFER_SIZE];
@@ -329,45 +351,70 @@ mm_output_write_at (struct mm_output *out, uint64_t offset, const void *data, si
   return st < 0 ? st : mm_fd_write_at (out->fd, out->path, offset, data, size);
 }
 
-/* Publish the temporary file under its name.  */
+/* Have all of OUT on the disk, or in the stream, and close it.  */
 static mm_status
-output_publish (struct mm_output *out)
+output_settle (struct mm_output *out)
 {
-  mm_status st = mm_fd_sync_close (out->fd, out->path);
+  mm_status st = output_flush (out);
 
-  out->fd = -1;
-  if (st < 0)
+  if (st < 0 || out->fd == STDOUT_FILENO)
     return st;
-  if (out->plain)
-    st = MM_OK;
-  else if (!out->force)
-    st = mm_rename_new (out->temp, out->path);
-  else if (rename (out->temp, out->path) < 0)
+  if (out->temp)
+    st = mm_fd_sync_close (out->fd, out->path);
+  else if (close (out->fd) < 0)
     st = mm_fail_errno_output (out->path);
+  out->fd = -1;
+  return st;
+}
+
+/* Let the temporary file take its name.  */
+static mm_status
+output_rename (struct mm_output *out)
+{
+  mm_status st = MM_OK;
+
+  if (!out->temp)
+    return MM_OK;
+  if (!out->plain)
+    st = mm_rename_new (out->temp, out->path);
+  if (st == MM_EEXIST && out->force)
+    {
+      out->replaced = true;
+      st = rename (out->temp, out->path) < 0 ? mm_fail_errno_output (out->path) : MM_OK;
+    }
   if (st < 0)
     return st;
   free (out->temp);
   out->temp = NULL;
-  if (out->plain)
-    return MM_OK;
-  return mm_sync_published (out->path);
+  out->published = !out->plain;
+  return MM_OK;
+}
+
+mm_status
+mm_output_commit_all (struct mm_output *const *outs, size_t count)
+{
+  mm_status st = MM_OK;
+  size_t renamed = 0;
+
+  for (size_t i = 0; i < count && st == MM_OK; i++)
+    st = output_settle (outs[i]);
+  for (; renamed < count && st == MM_OK; renamed += st == MM_OK)
+    st = output_rename (outs[renamed]);
+  for (size_t i = 0; st < 0 && i < renamed; i++)
+    if (outs[i]->published && !outs[i]->replaced)
+      unlink (outs[i]->path);
+  for (size_t i = 0; i < count && st == MM_OK; i++)
+    if (outs[i]->published)
+      st = mm_sync_published (outs[i]->path);
+  for (size_t i = 0; i < count; i++)
+    output_free (outs[i]);
+  return st;
 }
 
 mm_status
 mm_output_commit (struct mm_output *out)
 {
-  mm_status st = output_flush (out);
-
-  if (st == MM_OK && out->temp)
-    st = output_publish (out);
-  else if (st == MM_OK && out->fd != STDOUT_FILENO)
-    {
-      if (close (out->fd) < 0)
-        st = mm_fail_errno (out->path);
-      out->fd = -1;
-    }
-  output_free (out);
-  return st;
+  return mm_output_commit_all (&out, 1);
 }
 
 void

@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,23 +30,24 @@ static mm_status
 check_replaceable (const char *path)
 {
   DIR *dir = opendir (path);
-  struct dirent *d;
+  const char *name;
+  mm_status st;
   bool marked = false, empty = true, nested = false;
 
   if (!dir)
     return mm_fail_errno (path);
-  while ((d = readdir (dir)))
+  while ((st = mm_next_name (dir, path, &name)) == MM_OK && name)
     {
       struct stat s;
 
-      if (strcmp (d->d_name, ".") == 0 || strcmp (d->d_name, "..") == 0)
-        continue;
       empty = false;
-      nested |= fstatat (dirfd (dir), d->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR (s.st_mode);
+      nested |= fstatat (dirfd (dir), name, &s, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR (s.st_mode);
       for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        marked |= strcmp (d->d_name, marks[i]) == 0;
+        marked |= strcmp (name, marks[i]) == 0;
     }
   closedir (dir);
+  if (st < 0)
+    return st;
   if (empty || (marked && !nested))
     return MM_OK;
   return mm_fail (MM_EEXIST, "%s: holds files that this program did not make; remove it yourself", path);

@@ -39,9 +39,9 @@ void mm_run_lock_release (struct mm_run_lock *lock);
 
 /* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
    and remove all that are older than the KEEP newest complete ones (KEEP 0: all stay), once the new one verifies
-   when read back.  The caller holds OUT's lock and has just checked it.  A valid folder of that step is MM_EEXIST unless it holds the
-   same bytes; a damaged one is moved to step-STEP.damaged.  MM_EIO on a full disk: nothing is left, older ones
-   stand.  */
+   when read back.  The caller holds OUT's lock and has just checked it.  A valid folder of that step is MM_EEXIST
+   unless it holds the same bytes; a damaged one is moved to step-STEP.damaged.  MM_EIO on a full disk: nothing is
+   left, older ones stand.  */
 mm_status mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct mm_model *model,
                               const float *values, const float *m, const float *v,
                               const struct mm_tokenizer *t, int keep) MM_NODISCARD;

@@ -7,6 +7,7 @@
 #ifndef MINIMIND_FILES_H
 #define MINIMIND_FILES_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,10 @@ mm_status mm_output_write_at (struct mm_output *out, uint64_t offset, const void
    MM_EEXIST if the name was taken meanwhile and force was not given.  */
 mm_status mm_output_commit (struct mm_output *out) MM_NODISCARD;
 
+/* The same for COUNT files that belong together: all are on the disk before the first one is renamed, the last one
+   appears last, and if one cannot be, those before it go again (but for one that replaced another by force).  */
+mm_status mm_output_commit_all (struct mm_output *const *outs, size_t count) MM_NODISCARD;
+
 /* Give up: remove the temporary file.  Accepts NULL.  Also done when a signal
    (INT, TERM, HUP) ends a tool that called mm_cli_begin.  */
 void mm_output_abort (struct mm_output *out);
@@ -66,5 +71,13 @@ mm_status mm_write_file (const char *path, const void *data, size_t size) MM_NOD
 mm_status mm_sync_dir (const char *path) MM_NODISCARD;
 mm_status mm_remove_tree (const char *path) MM_NODISCARD;
 char *mm_path_join (const char *dir, const char *name);
+
+/* Whether something stands at PATH, links followed.  MM_EIO where that cannot be known: a file that cannot be seen
+   is not a file that is not there.  */
+mm_status mm_path_exists (const char *path, bool *there) MM_NODISCARD;
+
+/* The next name in the folder DIR but "." and "..", valid until the next call; NULL at the end.  MM_EIO (MM_ENOENT
+   for a folder that was removed meanwhile) names PATH.  */
+mm_status mm_next_name (DIR *dir, const char *path, const char **name) MM_NODISCARD;
 
 #endif /* MINIMIND_FILES_H */

@@ -155,6 +155,7 @@ static mm_status
 open_weights (const char *dir, const char *single, const char *index, struct shards *s)
 {
   struct mm_safetensors *file;
+  bool there;
   mm_status st = mm_safetensors_open (single, &file);
 
   if (st == MM_OK)
@@ -171,7 +172,10 @@ open_weights (const char *dir, const char *single, const char *index, struct sha
     }
   if (st != MM_ENOENT)
     return st;
-  if (access (index, F_OK))
+  st = mm_path_exists (index, &there);
+  if (st < 0)
+    return st;
+  if (!there)
     return mm_fail (MM_ENOENT,
                     "%s: holds neither model.safetensors nor model.safetensors.index.json", dir);
   s->path = index;

@@ -98,12 +98,14 @@ load_file (const char *path, struct mm_tokenizer **t)
 {
   char *json = NULL, *config = NULL, *config_name = NULL;
   size_t json_size = 0, config_size = 0;
-  struct stat info;
+  bool configured = false;
   mm_status st = mm_read_file (path, FILE_LIMIT, &json, &json_size);
 
   if (st == MM_OK)
     st = config_path (path, &config_name);
-  if (st == MM_OK && config_name && stat (config_name, &info) == 0)
+  if (st == MM_OK && config_name)
+    st = mm_path_exists (config_name, &configured);
+  if (st == MM_OK && configured)
     st = mm_read_file (config_name, FILE_LIMIT, &config, &config_size);
   if (st == MM_OK)
     st = adopt (path, json, json_size, config_name, config, config_size, t);

@@ -206,7 +206,10 @@ point_latest (const char *out, uint64_t step)
     {
       unlink (temp);
       if (symlink (target, temp) < 0 || rename (temp, latest) < 0)
-        mm_warn ("%s: cannot be made to point to %s: %s", latest, target, strerror (errno));
+        {
+          mm_warn ("%s: cannot be made to point to %s: %s", latest, target, strerror (errno));
+          unlink (temp);
+        }
       else if (mm_sync_dir (out) < 0)
         mm_warn ("%s", mm_error_message ());
     }

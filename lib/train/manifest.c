@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,22 +61,22 @@ static mm_status
 scan_names (const char *dir, struct mm_manifest *m)
 {
   DIR *d = opendir (dir);
-  struct dirent *e;
-  mm_status st = MM_OK;
+  const char *name;
+  mm_status st;
 
   if (!d)
     return mm_fail_errno (dir);
-  while (st == MM_OK && (errno = 0, e = readdir (d)))
+  while ((st = mm_next_name (d, dir, &name)) == MM_OK && name)
     {
       struct stat s;
 
-      if (fstatat (dirfd (d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0)
+      if (fstatat (dirfd (d), name, &s, AT_SYMLINK_NOFOLLOW) < 0)
         st = mm_fail_errno (dir);
-      else if (S_ISREG (s.st_mode) && strcmp (e->d_name, MM_MANIFEST) != 0)
-        st = add_entry (m, e->d_name, (uint64_t) s.st_size);
+      else if (S_ISREG (s.st_mode) && strcmp (name, MM_MANIFEST) != 0)
+        st = add_entry (m, name, (uint64_t) s.st_size);
+      if (st < 0)
+        break;
     }
-  if (st == MM_OK && errno)
-    st = mm_fail_errno (dir);
   closedir (d);
   if (m->count)
     qsort (m->entries, m->count, sizeof *m->entries, compare_entries);
@@ -184,17 +183,20 @@ static mm_status
 check_extra (const char *dir, const struct mm_manifest *m)
 {
   DIR *d = opendir (dir);
-  mm_status st = MM_OK;
+  const char *name;
+  mm_status st;
 
   if (!d)
     return mm_fail_errno (dir);
-  for (struct dirent *e; st == MM_OK && (e = readdir (d));)
+  while ((st = mm_next_name (d, dir, &name)) == MM_OK && name)
     {
-      struct mm_manifest_entry key = { .name = e->d_name };
+      struct mm_manifest_entry key = { .name = (char *) name };
 
-      if (strcmp (e->d_name, ".") != 0 && strcmp (e->d_name, "..") != 0 && strcmp (e->d_name, MM_MANIFEST) != 0
-          && !bsearch (&key, m->entries, m->count, sizeof key, compare_entries))
-        st = mm_fail (MM_EFORMAT, "%s/%s: does not stand in %s", dir, e->d_name, MM_MANIFEST);
+      if (strcmp (name, MM_MANIFEST) != 0 && !bsearch (&key, m->entries, m->count, sizeof key, compare_entries))
+        {
+          st = mm_fail (MM_EFORMAT, "%s/%s: does not stand in %s", dir, name, MM_MANIFEST);
+          break;
+        }
     }
   closedir (d);
   return st;

@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,13 +67,14 @@ static void
 remove_stale (const char *out)
 {
   DIR *d = opendir (out);
+  const char *name;
 
   if (!d)
     return;
-  for (struct dirent *e; (e = readdir (d));)
-    if (is_stale (e->d_name))
+  while (mm_next_name (d, out, &name) == MM_OK && name)
+    if (is_stale (name))
       {
-        char *path = mm_path_join (out, e->d_name);
+        char *path = mm_path_join (out, name);
 
         if (!path || mm_remove_tree (path) < 0)
           mm_warn ("%s", mm_error_message ());
@@ -212,10 +212,12 @@ static void
 remove_unused (const char *out)
 {
   DIR *d = opendir (out);
+  const char *name = NULL;
   bool used = !d;
 
-  for (struct dirent *e; d && (e = readdir (d));)
-    used |= strcmp (e->d_name, ".") != 0 && strcmp (e->d_name, "..") != 0 && strcmp (e->d_name, "LOCK") != 0;
+  while (!used && mm_next_name (d, out, &name) == MM_OK && name)
+    used = strcmp (name, "LOCK") != 0;
+  /* rmdir removes no more than an empty folder, whatever could not be read.  */
   if (!used && unlinkat (dirfd (d), "LOCK", 0) == 0)
     rmdir (out);
   if (d)
@@ -262,21 +264,22 @@ mm_run_steps (const char *out, uint64_t **steps, size_t *count)
 {
   DIR *d = opendir (out);
   size_t capacity = 0;
+  const char *name;
   uint64_t step;
   struct stat s;
-  mm_status st = MM_OK;
+  mm_status st;
 
   *steps = NULL;
   *count = 0;
   if (!d)
     return mm_fail_errno (out);
-  for (struct dirent *e; st == MM_OK && (e = readdir (d));)
-    if (step_number (e->d_name, &step) && fstatat (dirfd (d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0
-        && S_ISDIR (s.st_mode))
+  while ((st = mm_next_name (d, out, &name)) == MM_OK && name)
+    if (step_number (name, &step) && fstatat (dirfd (d), name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR (s.st_mode))
       {
         st = mm_grow ("list of checkpoints", steps, &capacity, *count + 1, sizeof **steps);
-        if (st == MM_OK)
-          (*steps)[(*count)++] = step;
+        if (st < 0)
+          break;
+        (*steps)[(*count)++] = step;
       }
   closedir (d);
   if (*count)
@@ -340,6 +343,7 @@ mm_model_folder (const char *path, char **dir)
 {
   char *config = mm_path_join (path, "config.json");
   struct stat s;
+  bool has_config = false;
   mm_status st = MM_OK;
 
   *dir = NULL;
@@ -349,13 +353,15 @@ mm_model_folder (const char *path, char **dir)
     st = mm_fail_errno (path);
   else if (!S_ISDIR (s.st_mode))
     st = mm_fail (MM_EIO, "%s: is no folder, want a model folder or a run folder", path);
-  else if (stat (config, &s) == 0)
+  else
+    st = mm_path_exists (config, &has_config);
+  if (st == MM_OK && has_config)
     {
       *dir = strdup (path);
       if (!*dir)
         st = mm_fail (MM_ENOMEM, "%s: no memory", path);
     }
-  else
+  else if (st == MM_OK)
     {
       st = mm_checkpoint_newest (path, dir);
       if (st == MM_OK && !*dir)

@@ -31,9 +31,10 @@ check_tokenizer (const char *dir, const struct mm_dataset *data)
   const char *want = mm_tokenizer_sha256 (mm_dataset_tokenizer (data)), *found;
   char *path = mm_path_join (dir, "tokenizer.json");
   struct mm_tokenizer *t = NULL;
-  mm_status st = path ? MM_OK : mm_fail (MM_ENOMEM, "%s: out of memory", dir);
+  bool there;
+  mm_status st = path ? mm_path_exists (path, &there) : mm_fail (MM_ENOMEM, "%s: out of memory", dir);
 
-  if (st == MM_OK && access (path, F_OK) == 0)
+  if (st == MM_OK && there)
     {
       st = mm_tokenizer_load (path, &t);
       found = st == MM_OK ? mm_tokenizer_sha256 (t) : want;

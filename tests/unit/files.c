@@ -53,6 +53,7 @@ static void
 test_write (void)
 {
   char *joined;
+  bool there;
 
   ok (mm_write_file ("new", "12", 2) == MM_OK && scratch_holds ("new", "12", 2), "a file is written");
   ok (mm_write_file ("new", "34", 2) == MM_EEXIST && scratch_holds ("new", "12", 2),
@@ -64,6 +65,11 @@ test_write (void)
   joined = mm_path_join ("a/", "b");
   ok (strcmp (joined, "a/b") == 0, "with one slash");
   free (joined);
+  ok (mm_path_exists ("new", &there) == MM_OK && there, "a file is there");
+  ok (mm_path_exists ("none", &there) == MM_OK && !there && mm_path_exists ("new/x", &there) == MM_OK && !there,
+      "others are not");
+  ok (symlink ("loop", "loop") == 0 && mm_path_exists ("loop", &there) == MM_EIO && !there && says ("loop")
+      && unlink ("loop") == 0, "of some it cannot be known");
   ok (mm_sync_dir (".") == MM_OK, "a folder is synced");
   ok (mm_sync_dir ("none") == MM_EIO, "a missing one is not");
 }
@@ -81,6 +87,30 @@ test_tree (void)
   ok (exists ("outside/f"), "what its links name is not");
   ok (mm_remove_tree ("outside/f") == MM_OK && scratch_count ("outside") == 0, "a file is a tree");
   ok (mm_remove_tree ("tree") == MM_ENOENT && says ("tree"), "a missing tree");
+}
+
+static void
+test_names (void)
+{
+  DIR *dir = opendir ("outside");
+  const char *name;
+  int n = 0;
+
+  scratch_put ("outside/.a", "x", 1);
+  scratch_put ("outside/b", "x", 1);
+  while (mm_next_name (dir, "outside", &name) == MM_OK && name)
+    n += strcmp (name, ".a") == 0 || strcmp (name, "b") == 0 ? 1 : 100;
+  ok (n == 2 && !name, "names of a folder");
+  closedir (dir);
+  /* A folder that cannot be read: one whose descriptor is of a file by now.  */
+  dir = opendir ("outside");
+  n = open ("outside/b", O_RDONLY);
+  ok (dup2 (n, dirfd (dir)) >= 0 && mm_next_name (dir, "outside", &name) < 0 && says ("outside") && !name,
+      "one that cannot be read is no empty one");
+  close (n);
+  closedir (dir);
+  unlink ("outside/b");
+  unlink ("outside/.a");
 }
 
 /* A folder of its own for outputs, so that what is left can be counted.  */
@@ -124,6 +154,28 @@ test_output (void)
   scratch_put ("out/g", "mine", 4);
   ok (mm_output_commit (out) == MM_EEXIST && scratch_holds ("out/g", "mine", 4) && scratch_count ("out") == 2,
       "a file that came meanwhile is not replaced");
+}
+
+static void
+test_output_pair (void)
+{
+  struct mm_output *outs[2];
+
+  mkdir ("pair", 0777);
+  ok (mm_output_open ("pair/a", false, &outs[0]) == MM_OK && mm_output_open ("pair/b", false, &outs[1]) == MM_OK
+      && mm_output_write (outs[0], "1", 1) == MM_OK && mm_output_write (outs[1], "2", 1) == MM_OK
+      && mm_output_commit_all (outs, 2) == MM_OK && scratch_holds ("pair/a", "1", 1)
+      && scratch_holds ("pair/b", "2", 1) && scratch_count ("pair") == 2, "two files appear together");
+  ok (mm_output_open ("pair/a", true, &outs[0]) == MM_OK && mm_output_open ("pair/c", false, &outs[1]) == MM_OK,
+      "two more, one by force");
+  scratch_put ("pair/c", "mine", 4);
+  ok (mm_output_commit_all (outs, 2) == MM_EEXIST && says ("pair/c") && scratch_count ("pair") == 3,
+      "if the second cannot be, what the first replaced stays replaced");
+  ok (mm_output_open ("pair/d", true, &outs[0]) == MM_OK && mm_output_open ("pair/e", false, &outs[1]) == MM_OK,
+      "two new ones");
+  scratch_put ("pair/e", "mine", 4);
+  ok (mm_output_commit_all (outs, 2) == MM_EEXIST && says ("pair/e") && !exists ("pair/d")
+      && scratch_count ("pair") == 4, "a new one goes again");
 }
 
 static void
@@ -249,7 +301,9 @@ main (void)
   test_read ();
   test_write ();
   test_tree ();
+  test_names ();
   test_output ();
+  test_output_pair ();
   test_output_refused ();
   test_dir ();
   test_signal (SIGTERM, "term");
