@@ -147,7 +147,7 @@ reaches (const struct mm_added_set *set, const char *text, size_t size, size_t s
   while (i < size && (node = mm_trie_step (&set->trie, node, (unsigned char) text[i])) != 0)
     {
       i++;
-      if (set->trie.nodes[node].value != MM_TRIE_NONE && (i > at || (touch && i == at)))
+      if (mm_trie_value (&set->trie, node) != MM_TRIE_NONE && (i > at || (touch && i == at)))
         return true;
     }
   return i == size && node != 0;

@@ -10,7 +10,8 @@
 
 #include "bpe.h"
 
-enum { ALLOWED_BITS = 15 };     /* answers remembered: 256 kB, to stay in the second cache */
+enum { ALLOWED_BITS = 12 };     /* answers remembered: 32 kB, as what is farther away than the tables
+                                   is not worth asking */
 
 /* ---- tables ---- */
 
@@ -18,13 +19,16 @@ enum { ALLOWED_BITS = 15 };     /* answers remembered: 256 kB, to stay in the se
 static mm_status
 build_pairs (struct mm_bpe *bpe)
 {
-  unsigned bits = 4;
+  unsigned bits = 4;            /* and the filter has a word at least */
   size_t mask;
   mm_status st;
 
   while ((size_t) 1 << bits < 2 * bpe->n_rules)
     bits++;
   st = mm_alloc ("table of merges", (size_t) 1 << bits, sizeof *bpe->pairs, &bpe->pairs);
+  if (st == MM_OK)
+    st = mm_alloc ("table of merges", (size_t) 4 << bits >> 6, sizeof *bpe->pair_filter,
+                   &bpe->pair_filter);
   if (st < 0)
     return st;
   bpe->pair_shift = 64 - bits;
@@ -34,8 +38,10 @@ build_pairs (struct mm_bpe *bpe)
   for (size_t r = 0; r < bpe->n_rules; r++)
     {
       uint64_t key = (uint64_t) bpe->rules[r].left << 32 | bpe->rules[r].right;
-      size_t i = key * UINT64_C (0x9e3779b97f4a7c15) >> bpe->pair_shift;
+      uint64_t hash = mm_bpe_pair_hash (bpe->rules[r].left, bpe->rules[r].right);
+      size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
 
+      bpe->pair_filter[bit / 64] |= UINT64_C (1) << bit % 64;
       while (bpe->pairs[i].key != UINT64_MAX && bpe->pairs[i].key != key)
         i = (i + 1) & mask;
       bpe->pairs[i] = (struct mm_bpe_pair) { key, (uint32_t) r };
@@ -79,12 +85,10 @@ find_order (struct mm_bpe *bpe)
 static bool
 may_stand (const struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t limit)
 {
-  const struct mm_bpe_token *tokens = bpe->tokens;
-
   for (;;)
     {
       uint32_t rank = mm_bpe_rank (bpe, left, right);
-      const struct mm_bpe_token *l = tokens + left, *r = tokens + right;
+      const struct mm_bpe_origin *l = bpe->origins + left, *r = bpe->origins + right;
 
       if (rank < limit)         /* MM_BPE_NONE is never below */
         return false;
@@ -113,15 +117,12 @@ find_reachable (struct mm_bpe *bpe, bool *reachable)
   for (size_t r = 0; r < bpe->n_rules; r++)
     {
       struct mm_bpe_rule rule = bpe->rules[r];
-      struct mm_bpe_token *made = bpe->tokens + rule.made;
 
       if (is_dead (bpe, r) || reachable[rule.made] || !reachable[rule.left]
           || !reachable[rule.right] || !may_stand (bpe, rule.left, rule.right, (uint32_t) r))
         continue;
       reachable[rule.made] = true;
-      made->left = rule.left;
-      made->right = rule.right;
-      made->when = (uint32_t) r + 1;
+      bpe->origins[rule.made] = (struct mm_bpe_origin) { rule.left, rule.right, (uint32_t) r + 1 };
     }
 }
 
@@ -164,6 +165,8 @@ mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_toke
   memcpy (bpe->bytes, bytes, sizeof bpe->bytes);
   st = mm_alloc ("vocabulary", n_tokens, sizeof *bpe->tokens, &bpe->tokens);
   if (st == MM_OK)
+    st = mm_alloc ("vocabulary", n_tokens, sizeof *bpe->origins, &bpe->origins);
+  if (st == MM_OK)
     st = mm_alloc ("vocabulary", n_tokens, sizeof *reachable, &reachable);
   if (st == MM_OK)
     st = build_pairs (bpe);
@@ -172,8 +175,10 @@ mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_toke
   if (st == MM_OK)
     {
       for (size_t id = 0; id < n_tokens; id++)
-        bpe->tokens[id] = (struct mm_bpe_token) { texts[id].size, MM_BPE_NONE, MM_BPE_NONE,
-                                                  MM_BPE_NONE, 0 };
+        {
+          bpe->tokens[id] = (struct mm_bpe_token) { texts[id].size, MM_BPE_NONE };
+          bpe->origins[id] = (struct mm_bpe_origin) { MM_BPE_NONE, MM_BPE_NONE, 0 };
+        }
       if (bpe->ordered)
         find_reachable (bpe, reachable);
       st = build_trie (bpe, texts, reachable);
@@ -189,7 +194,9 @@ mm_bpe_free (struct mm_bpe *bpe)
 {
   free (bpe->rules);
   free (bpe->pairs);
+  free (bpe->pair_filter);
   free (bpe->tokens);
+  free (bpe->origins);
   mm_trie_free (&bpe->trie);
   *bpe = (struct mm_bpe) { 0 };
 }
@@ -248,6 +255,12 @@ give_up (struct mm_bpe_scratch *s, size_t size, size_t at, size_t *n_dead)
   return MM_OK;
 }
 
+static bool
+is_given_up (const struct mm_bpe_scratch *s, size_t at)
+{
+  return s->dead[at / 64] >> at % 64 & 1;
+}
+
 mm_status
 mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *piece, size_t size,
                uint32_t *ids, size_t *count)
@@ -262,8 +275,6 @@ mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *p
   token = mm_trie_longest (&bpe->trie, piece, size, &length);
   for (;;)
     {
-      size_t end;
-
       if (token == MM_BPE_NONE)
         {
           /* Nothing may stand here: go back before the last token and try shorter ones.  */
@@ -273,21 +284,19 @@ mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *p
             return st;
           token = ids[--n];
           at -= tokens[token].size;
-          token = tokens[token].shorter;
-          continue;
         }
-      end = at + tokens[token].size;
-      if ((n_dead > 0 && s->dead[end / 64] >> end % 64 & 1)
-          || (n > 0 && !may_follow (bpe, s, ids[n - 1], token)))
+      else if ((n_dead == 0 || !is_given_up (s, at + length))
+               && (n == 0 || may_follow (bpe, s, ids[n - 1], token)))
         {
-          token = tokens[token].shorter;
+          ids[n++] = token;
+          at += length;
+          if (at == size)
+            break;
+          token = mm_trie_longest (&bpe->trie, piece + at, size - at, &length);
           continue;
         }
-      ids[n++] = token;
-      at = end;
-      if (at == size)
-        break;
-      token = mm_trie_longest (&bpe->trie, piece + at, size - at, &length);
+      token = tokens[token].shorter;
+      length = token == MM_BPE_NONE ? 0 : tokens[token].size;
     }
   *count = n;
   return MM_OK;

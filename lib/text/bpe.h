@@ -49,7 +49,12 @@ struct mm_bpe_token
 {
   uint32_t size;                /* bytes */
   uint32_t shorter;             /* the longest reachable token that begins it, or none */
-  uint32_t left, right;         /* what it is merged from, alone; none for a byte */
+};
+
+/* How a token comes to be, alone.  */
+struct mm_bpe_origin
+{
+  uint32_t left, right;         /* what it is merged from; none for a byte */
   uint32_t when;                /* 0 for a byte, else rank of that merge + 1 */
 };
 
@@ -59,7 +64,10 @@ struct mm_bpe
   size_t n_rules;
   struct mm_bpe_pair *pairs;    /* open addressing, at most half full */
   unsigned pair_shift;          /* 64 - log2 of its size */
+  uint64_t *pair_filter;        /* four bits for each slot: most pairs asked for have no rule, which
+                                   is told without a look at the large table */
   struct mm_bpe_token *tokens;  /* by id */
+  struct mm_bpe_origin *origins;        /* by id */
   size_t n_tokens;
   struct mm_trie trie;          /* reachable tokens */
   uint32_t bytes[256];          /* id of each byte, or none */
@@ -98,14 +106,22 @@ mm_status mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, con
 mm_status mm_bpe_merge_loop (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *piece,
                              size_t size, uint32_t *ids, size_t *count) MM_NODISCARD;
 
+static inline uint64_t
+mm_bpe_pair_hash (uint32_t left, uint32_t right)
+{
+  return ((uint64_t) left << 32 | right) * UINT64_C (0x9e3779b97f4a7c15);
+}
+
 /* Rank of the rule that merges LEFT and RIGHT, or MM_BPE_NONE.  */
 static inline uint32_t
 mm_bpe_rank (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
 {
-  uint64_t key = (uint64_t) left << 32 | right;
+  uint64_t key = (uint64_t) left << 32 | right, hash = mm_bpe_pair_hash (left, right);
   size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
-  size_t i = key * UINT64_C (0x9e3779b97f4a7c15) >> bpe->pair_shift;
+  size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
 
+  if ((bpe->pair_filter[bit / 64] >> bit % 64 & 1) == 0)
+    return MM_BPE_NONE;
   while (bpe->pairs[i].key != key)
     {
       if (bpe->pairs[i].key == UINT64_MAX)

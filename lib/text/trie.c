@@ -18,7 +18,8 @@ enum
 {
   BLOCK = 256,                  /* places that one node's children may take */
   WINDOW = 16,                  /* blocks searched for room for several children */
-  SMALL = 16                    /* keys sorted by insertion */
+  SMALL = 16,                   /* keys sorted by insertion */
+  NO_BASE = 1                   /* low byte of the base that a free place seems to hang from */
 };
 
 /* A node whose children are still to be made: keys FROM to TO share DEPTH bytes.  */
@@ -33,9 +34,10 @@ struct builder
   struct mm_trie *trie;
   struct mm_trie_key *keys, *sorted;
   uint8_t (*unused)[BLOCK];     /* of each block, 1 where a place is free */
+  uint8_t (*bases)[BLOCK];      /* of each block, 1 where it may still be a base */
   uint16_t *n_unused;
-  size_t n_blocks, blocks_capacity, counts_capacity;
-  size_t first_open;            /* no block before it has a free place */
+  size_t n_blocks, unused_capacity, bases_capacity, counts_capacity;
+  size_t first_open;            /* no block before it is tried any more */
   struct pending *stack;
   size_t n_stack, stack_capacity;
 };
@@ -50,16 +52,21 @@ add_block (struct builder *b)
     return mm_fail (MM_EUNSUP, "vocabulary: too many bytes for one trie");
   st = mm_grow ("vocabulary trie", &t->nodes, &t->capacity, t->n_nodes + BLOCK, sizeof *t->nodes);
   if (st == MM_OK)
-    st = mm_grow ("vocabulary trie", &b->unused, &b->blocks_capacity, b->n_blocks + 1,
+    st = mm_grow ("vocabulary trie", &b->unused, &b->unused_capacity, b->n_blocks + 1,
                   sizeof *b->unused);
+  if (st == MM_OK)
+    st = mm_grow ("vocabulary trie", &b->bases, &b->bases_capacity, b->n_blocks + 1,
+                  sizeof *b->bases);
   if (st == MM_OK)
     st = mm_grow ("vocabulary trie", &b->n_unused, &b->counts_capacity, b->n_blocks + 1,
                   sizeof *b->n_unused);
   if (st < 0)
     return st;
   for (size_t i = t->n_nodes; i < t->n_nodes + BLOCK; i++)
-    t->nodes[i] = (struct mm_trie_node) { 0, MM_TRIE_NONE, MM_TRIE_NONE };
+    t->nodes[i] = (struct mm_trie_node) { .byte = (i & 0xff) ^ NO_BASE };
   memset (b->unused[b->n_blocks], 1, BLOCK);
+  memset (b->bases[b->n_blocks], 1, BLOCK);
+  b->bases[b->n_blocks][0] = b->bases[b->n_blocks][NO_BASE] = 0;
   b->n_unused[b->n_blocks++] = BLOCK;
   t->n_nodes += BLOCK;
   return MM_OK;
@@ -76,24 +83,17 @@ take (struct builder *b, uint32_t place)
 static bool
 fits (const struct builder *b, size_t block, const unsigned char *bytes, size_t n, uint32_t *base)
 {
-  const uint8_t *unused = b->unused[block];
+  const uint8_t *unused = b->unused[block], *bases = b->bases[block];
 
   if (b->n_unused[block] < n)
     return false;
-  if (n == 1)
-    {
-      const uint8_t *place = memchr (unused, 1, BLOCK);
-
-      *base = (uint32_t) (block * BLOCK) + ((uint32_t) (place - unused) ^ bytes[0]);
-      return true;
-    }
   for (unsigned x = 0; x < BLOCK; x++)
     {
       size_t i = 0;
 
-      while (i < n && unused[x ^ bytes[i]])
+      while (bases[x] && i < n && unused[x ^ bytes[i]])
         i++;
-      if (i == n)
+      if (bases[x] && i == n)
         {
           *base = (uint32_t) (block * BLOCK + x);
           return true;
@@ -103,7 +103,8 @@ fits (const struct builder *b, size_t block, const unsigned char *bytes, size_t 
 }
 
 /* Find places for the N children BYTES of NODE and take them.  Lone children fill the gaps that
-   the others leave.  */
+   the others leave.  A block is given up where the first with room does not fit, so that none is
+   tried again and again.  */
 static mm_status
 place_children (struct builder *b, uint32_t node, const unsigned char *bytes, size_t n)
 {
@@ -116,20 +117,22 @@ place_children (struct builder *b, uint32_t node, const unsigned char *bytes, si
   block = b->first_open;
   if (n > 1 && b->n_blocks > block + WINDOW)
     block = b->n_blocks - WINDOW;
-  while (block < b->n_blocks && !fits (b, block, bytes, n, &base))
-    block++;
+  for (; block < b->n_blocks && !fits (b, block, bytes, n, &base); block++)
+    if (block == b->first_open)
+      b->first_open++;
   if (block == b->n_blocks)
     {
       st = add_block (b);
       if (st < 0)
         return st;
-      base = (uint32_t) (block * BLOCK);
+      base = (uint32_t) (block * BLOCK) + NO_BASE + 1;
     }
   b->trie->nodes[node].base = base;
+  b->bases[block][base % BLOCK] = 0;
   for (size_t i = 0; i < n; i++)
     {
       take (b, base ^ bytes[i]);
-      b->trie->nodes[base ^ bytes[i]].parent = node;
+      b->trie->nodes[base ^ bytes[i]].byte = bytes[i];
     }
   return MM_OK;
 }
@@ -181,7 +184,7 @@ expand (struct builder *b, struct pending p)
       {
         struct mm_trie_key key = k[i];
 
-        b->trie->nodes[p.node].value = key.value;
+        b->trie->nodes[p.node].end = key.value + 1;
         k[i] = k[from];
         k[from++] = key;
         break;
@@ -215,7 +218,7 @@ mm_trie_build (struct mm_trie *trie, struct mm_trie_key *keys, size_t n)
   mm_status st;
 
   *trie = (struct mm_trie) { 0 };
-  if (n >= UINT32_MAX)
+  if (n > MM_TRIE_LARGEST)
     return mm_fail (MM_EUNSUP, "vocabulary: too many tokens for one trie");
   st = mm_alloc ("vocabulary trie", n, sizeof *keys, &b.sorted);
   if (st == MM_OK)
@@ -231,6 +234,7 @@ mm_trie_build (struct mm_trie *trie, struct mm_trie_key *keys, size_t n)
     st = expand (&b, b.stack[--b.n_stack]);
   free (b.sorted);
   free (b.unused);
+  free (b.bases);
   free (b.n_unused);
   free (b.stack);
   if (st < 0)
