@@ -1,4 +1,4 @@
-/* pack.c -- the second pass: every document to its split, rows to the dataset folder.
+/* pack.c -- token files into a dataset folder: survey, plan, count the rows, write them.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
@@ -6,161 +6,185 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <minimind/files.h>
+#include <minimind/json.h>
 #include <minimind/log.h>
 
+#include "mix.h"
 #include "pack.h"
-#include "plan.h"
 #include "report.h"
-#include "rows.h"
+#include "survey.h"
+
+enum { LLMC_FILE_TOKENS = 100000000 };  /* as llm.c's own scripts make them */
 
 const char *const pack_strategy_names[] = { "concat", "fit", "pad", NULL };
+const char *const pack_format_names[] = { "dataset", "llmc", NULL };
 
-/* The work under way.  */
-struct packing
-{
-  const struct pack_config *config;
-  const struct plan *plan;
-  struct rows *splits[2];       /* by enum mm_split */
-  uint64_t seen;                /* tokens of the stream so far */
-};
-
-/* Hand a document to its split; the one in which the tail begins is cut there.  */
+/* The rows that will be made, before any is.  */
 static mm_status
-add_document (struct packing *k, struct mm_tokens *f, size_t input, uint64_t doc)
+check_rows (const struct pack_config *c, const struct mix_counts *counts)
 {
-  const struct plan *p = k->plan;
-  uint64_t first, length, tail_from = p->tokens - p->tail, before;
-  mm_status st = mm_tokens_document (f, doc, &first, &length);
-
-  if (st < 0)
-    return st;
-  if (p->held_out == HELD_DOCUMENTS)
-    return rows_add (k->splits[plan_hash_holds (k->config, input, doc) ? MM_VALIDATION : MM_TRAIN],
-                     f, first, length);
-
-  before = tail_from > k->seen ? tail_from - k->seen : 0;
-  before = before < length ? before : length;
-  k->seen += length;
-  if (before > 0 || length == 0)
-    st = rows_add (k->splits[MM_TRAIN], f, first, before);
-  if (st >= 0 && before < length)
-    st = rows_add (k->splits[MM_VALIDATION], f, first + before, length - before);
-  return st;
-}
-
-static mm_status
-add_documents (struct packing *k, struct mm_tokens *f, size_t input)
-{
-  uint64_t documents = mm_tokens_documents (f);
-  mm_status st = MM_OK;
-
-  if (documents != k->plan->inputs[input].documents
-      || mm_tokens_count (f) != k->plan->inputs[input].tokens)
-    return mm_fail (MM_EFORMAT, "%s: changed while it was read", mm_tokens_path (f));
-  for (uint64_t doc = 0; st >= 0 && doc < documents; doc++)
+  if (counts->splits[MM_TRAIN].targets == 0)
+    return mm_fail (MM_EFORMAT, "no row for training: nothing in the inputs is a target");
+  for (int split = 0; c->shard_rows > 0 && c->format == PACK_DATASET && split < 2; split++)
     {
-      st = add_document (k, f, input, doc);
-      if (mm_progress_due ())
-        mm_progress ("packing %s: document %" PRIu64 " of %" PRIu64, mm_tokens_path (f), doc,
-                     documents);
+      uint64_t rows = counts->splits[split].rows;
+
+      if (rows > 0 && (rows - 1) / c->shard_rows >= MM_DATASET_MAX_PARTS)
+        return mm_fail (MM_EUSAGE, "%" PRIu64 " rows make more than %d parts: take --shard-rows=%" PRIu64
+                        " at least", rows, MM_DATASET_MAX_PARTS,
+                        (rows + MM_DATASET_MAX_PARTS - 1) / MM_DATASET_MAX_PARTS);
     }
-  return st;
+  return MM_OK;
 }
 
+/* Write the rows that PLANNED counts.  */
 static mm_status
-add_inputs (struct packing *k)
+write_rows (struct corpus *c, const struct plan *p, const struct rows_sink *sink,
+            const struct mix_counts *planned)
 {
-  mm_status st = MM_OK;
-
-  for (size_t i = 0; st >= 0 && i < k->config->n_inputs; i++)
-    {
-      struct mm_tokens *f;
-
-      st = mm_tokens_open (k->config->inputs[i], &f);
-      if (st >= 0)
-        {
-          st = add_documents (k, f, i);
-          mm_tokens_close (f);
-        }
-    }
-  return st;
-}
-
-static mm_status
-make_rows (struct packing *k, struct mm_dataset_writer *w, struct rows_counts counts[2])
-{
-  const struct mm_tokenizer *t = mm_tokens_tokenizer (k->plan->first);
-  mm_status st = rows_open (k->config, t, w, MM_TRAIN, &k->splits[MM_TRAIN]);
+  struct mix_counts written;
+  mm_status st = mix_counts_new (c, &written);
 
   if (st >= 0)
-    st = rows_open (k->config, t, w, MM_VALIDATION, &k->splits[MM_VALIDATION]);
-  if (st >= 0)
-    st = add_inputs (k);
-  for (int s = 0; s < 2; s++)
-    if (st >= 0)
-      st = rows_finish (k->splits[s], &counts[s]);
-    else
-      rows_abort (k->splits[s]);
-  if (st >= 0 && counts[MM_TRAIN].rows == 0)
-    st = mm_fail (MM_EFORMAT, "no row for training: nothing in the inputs is a target");
+    st = mix_run (c, p, sink, planned->splits[MM_TRAIN].rows, &written);
+  if (st >= 0 && memcmp (written.splits, planned->splits, sizeof written.splits) != 0)
+    st = mm_fail (MM_EFORMAT, "%s: an input changed while it was read", c->config->output);
+  mix_counts_free (&written);
   return st;
 }
 
-/* Fill the folder DIR; *REPORT is also in its dataset.json.  */
 static mm_status
-write_dataset (const struct pack_config *c, const struct plan *p, const char *dir,
-               struct rows_counts counts[2], char **report)
+write_dataset (struct corpus *c, const struct plan *p, const char *dir, const struct mix_counts *counts,
+               const char *report)
 {
   const struct mm_dataset_options options = {
-    .seq_len = c->seq_len,
-    .shard_rows = c->shard_rows,
-    .with_mask = p->with_mask || c->strategy != PACK_CONCAT,
+    .seq_len = c->config->seq_len,
+    .shard_rows = c->config->shard_rows,
+    .with_mask = c->with_mask || p->strategy != PACK_CONCAT,
+    .rows = { counts->splits[MM_TRAIN].rows, counts->splits[MM_VALIDATION].rows },
   };
-  struct packing k = { .config = c, .plan = p };
-  struct mm_dataset_writer *w;
-  mm_status st = mm_dataset_create (dir, mm_tokens_tokenizer (p->first), &options, &w);
+  struct rows_sink sink = { 0 };
+  mm_status st = mm_dataset_create (dir, c->tokenizer, &options, &sink.dataset);
 
   if (st < 0)
     return st;
-  st = make_rows (&k, w, counts);
-  if (st >= 0)
-    st = report_json (c, p, counts, report);
+  st = write_rows (c, p, &sink, counts);
   if (st < 0)
     {
-      mm_dataset_abort (w);
+      mm_dataset_abort (sink.dataset);
       return st;
     }
-  return mm_dataset_commit (w, *report);
+  return mm_dataset_commit (sink.dataset, report);
+}
+
+/* dataset.json of a folder of llm.c's files.  FILES is taken over.  */
+static mm_status
+describe_llmc (const struct corpus *c, const char *dir, json_t *files, const char *report)
+{
+  char *path = mm_path_join (dir, "dataset.json"), *text = NULL;
+  json_t *root, *object = NULL;
+  mm_status st = path ? mm_json_parse ("report", report, strlen (report), &object)
+                      : mm_fail (MM_ENOMEM, "%s: no memory for a name", dir);
+
+  root = json_pack ("{s:s, s:i, s:s, s:o, s:o*}", "kind", "minimind-llmc", "version", 1, "tokenizer_sha256",
+                    mm_tokenizer_sha256 (c->tokenizer), "files", files, "report", object);
+  if (st >= 0)
+    st = root ? mm_json_text (root, true, &text) : mm_fail (MM_ENOMEM, "%s: no memory for dataset.json", dir);
+  if (st >= 0)
+    st = mm_write_file (path, text, strlen (text));
+  json_decref (root);
+  free (text);
+  free (path);
+  return st;
+}
+
+static mm_status
+write_llmc (struct corpus *c, const struct plan *p, const char *dir, const struct mix_counts *counts,
+            const char *report)
+{
+  const struct pack_config *config = c->config;
+  uint64_t file_tokens = LLMC_FILE_TOKENS;
+  struct rows_sink sink = { 0 };
+  json_t *files;
+  mm_status st;
+
+  if (c->with_mask)
+    return mm_fail (MM_EUNSUP, "%s: llm.c's files hold no loss mask, and an input has one", config->output);
+  if (config->shard_rows > 0 && __builtin_mul_overflow (config->shard_rows, config->seq_len, &file_tokens))
+    file_tokens = UINT64_MAX;
+  st = llmc_create (dir, c->tokenizer, file_tokens, &sink.llmc);
+  if (st < 0)
+    return st;
+  st = write_rows (c, p, &sink, counts);
+  if (st < 0)
+    {
+      llmc_abort (sink.llmc);
+      return st;
+    }
+  st = llmc_commit (sink.llmc, &files);
+  if (st < 0)
+    return st;
+  report_llmc (files);
+  return describe_llmc (c, dir, files, report);
+}
+
+/* Make the folder DIR, or nothing when it is NULL, and report.  */
+static mm_status
+make (struct corpus *c, const struct plan *p, const char *dir)
+{
+  const struct pack_config *config = c->config;
+  struct mix_counts counts;
+  char *report = NULL;
+  mm_status st = mix_counts_new (c, &counts);
+
+  if (st >= 0)
+    st = mix_run (c, p, &(struct rows_sink) { 0 }, 0, &counts);
+  if (st >= 0)
+    st = check_rows (config, &counts);
+  if (st >= 0)
+    st = report_json (c, p, &counts, &report);
+  if (st >= 0 && dir)
+    st = (config->format == PACK_LLMC ? write_llmc : write_dataset) (c, p, dir, &counts, report);
+  mm_progress_end ();
+  if (st >= 0)
+    report_print (c, p, &counts);
+  if (st >= 0 && config->json)
+    puts (report);
+  free (report);
+  mix_counts_free (&counts);
+  return st;
 }
 
 mm_status
-pack (const struct pack_config *c)
+pack (const struct pack_config *config)
 {
-  struct rows_counts counts[2] = { { 0 } };
   struct mm_output_dir *out = NULL;
+  struct corpus c = { .config = config };
   struct plan p = { 0 };
-  const char *temp;
-  char *report = NULL;
-  mm_status st = mm_output_dir_open (c->output, c->force, &out, &temp);
+  const char *temp = NULL;
+  mm_status st = MM_OK;
 
+  if (!config->dry_run)
+    st = mm_output_dir_open (config->output, config->force, &out, &temp);
   if (st >= 0)
-    st = plan_make (c, &p);
+    st = corpus_open (config, &c);
   if (st >= 0)
-    st = write_dataset (c, &p, temp, counts, &report);
+    st = survey (&c);
   if (st >= 0)
+    st = plan_make (&c, &p);
+  if (st >= 0)
+    st = make (&c, &p, temp);
+  if (st >= 0 && out)
     {
       st = mm_output_dir_commit (out);
       out = NULL;
     }
   mm_progress_end ();
-  if (st >= 0)
-    report_print (c, &p, counts);
-  if (st >= 0 && c->json)
-    puts (report);
   mm_output_dir_abort (out);
-  free (report);
   plan_free (&p);
+  corpus_close (&c);
   return st;
 }

@@ -1,48 +1,34 @@
-/* plan.h -- what the inputs hold, and which part of it is held out for validation.
+/* plan.h -- which part of the inputs is held out for validation.
    SPDX-License-Identifier: Apache-2.0  */
 
 #ifndef PACK_PLAN_H
 #define PACK_PLAN_H
 
-#include <minimind/dataset.h>
-#include <minimind/hash.h>
-#include <minimind/tokens.h>
-
-#include "pack.h"
+#include "corpus.h"
 
 enum { FEW_DOCUMENTS = 100 };   /* below this, whole documents are too coarse a share */
 
 enum held_out
 {
   HELD_NOTHING,
-  HELD_DOCUMENTS,               /* whole ones, by a hash of seed, input and number */
-  HELD_TAIL                     /* the last part of the token stream */
-};
-
-struct input_facts
-{
-  uint64_t documents, tokens;
-  char sha256[MM_SHA256_TEXT];  /* of the file */
+  HELD_DOCUMENTS,               /* whole ones, by a hash of seed and text */
+  HELD_TAIL                     /* the last part of each source's token stream */
 };
 
 struct plan
 {
-  struct input_facts *inputs;   /* n_inputs of the configuration */
-  struct mm_tokens *first;      /* the first input, open: its tokenizer is everybody's */
-  bool with_mask;               /* some input has a loss mask */
-  uint64_t documents, tokens;   /* of all inputs */
-  uint64_t last_length;         /* tokens of the last document that has any */
-
+  enum pack_strategy strategy;
   enum held_out held_out;
-  uint64_t tail;                /* HELD_TAIL: tokens held out */
-  uint64_t train_tokens;
+  uint64_t *tails;              /* HELD_TAIL: tokens held out, by source; else zeros */
+  uint64_t documents, tokens;   /* kept, of all sources */
+  uint64_t validation_tokens, train_tokens;
 };
 
-/* Read lengths and hashes of all inputs, then decide.  Free with plan_free whatever the result.  */
-mm_status plan_make (const struct pack_config *c, struct plan *p) MM_NODISCARD;
+/* Decide for C, which was surveyed.  Free with plan_free whatever the result.  */
+mm_status plan_make (const struct corpus *c, struct plan *p) MM_NODISCARD;
 void plan_free (struct plan *p);
 
-/* Is document DOC of input INPUT among those held out by the hash?  */
-bool plan_hash_holds (const struct pack_config *c, size_t input, uint64_t doc);
+/* Tokens of source I that are trained on, each time it is read.  */
+uint64_t plan_train_tokens (const struct corpus *c, const struct plan *p, size_t i);
 
 #endif /* PACK_PLAN_H */

@@ -1,11 +1,10 @@
-/* report.c -- what was made of the inputs, for people and for dataset.json.
+/* report.c -- what is made of the inputs, for people and for dataset.json.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
 #include <inttypes.h>
 
-#include <minimind/json.h>
 #include <minimind/log.h>
 
 #include "report.h"
@@ -14,16 +13,40 @@ enum { USUAL_BATCH = 64 };      /* pretrain's default --global-batch */
 
 static const char *const held_out_names[] = { "nothing", "documents", "tail" };
 
+static double
+ratio (uint64_t part, uint64_t whole)
+{
+  return whole > 0 ? (double) part / (double) whole : 0;
+}
+
+/* How often source I was read: what came into rows, by what there is.  */
+static double
+times_read (const struct corpus *c, const struct plan *p, const struct mix_counts *counts, size_t i)
+{
+  const struct rows_counts *n = &counts->sources[i];
+
+  return ratio (n->kept + n->untargeted_tokens, plan_train_tokens (c, p, i));
+}
+
 static json_t *
-inputs_object (const struct pack_config *c, const struct plan *p)
+sources_list (const struct corpus *c, const struct plan *p, const struct mix_counts *counts)
 {
   json_t *list = json_array ();
 
-  for (size_t i = 0; i < c->n_inputs; i++)
-    json_array_append_new (list, json_pack ("{s:s, s:I, s:I}",
-                                            "sha256", p->inputs[i].sha256,
-                                            "documents", (json_int_t) p->inputs[i].documents,
-                                            "tokens", (json_int_t) p->inputs[i].tokens));
+  for (size_t i = 0; i < c->config->n_sources; i++)
+    {
+      const struct source *s = &c->sources[i];
+      const struct rows_counts *n = &counts->sources[i];
+
+      json_array_append_new
+        (list, json_pack ("{s:f, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "weight", c->config->weights[i],
+                          "sha256", s->sha256, "documents", (json_int_t) s->documents,
+                          "tokens", (json_int_t) s->tokens, "duplicates", (json_int_t) s->duplicates,
+                          "duplicate_tokens", (json_int_t) s->duplicate_tokens,
+                          "rows", (json_int_t) n->rows, "targets", (json_int_t) n->targets,
+                          "share", ratio (n->targets, counts->splits[MM_TRAIN].targets),
+                          "times_read", times_read (c, p, counts, i)));
+    }
   return list;
 }
 
@@ -40,16 +63,15 @@ split_object (const struct rows_counts *n)
 }
 
 mm_status
-report_json (const struct pack_config *c, const struct plan *p, const struct rows_counts counts[2],
-             char **text)
+report_json (const struct corpus *c, const struct plan *p, const struct mix_counts *counts, char **text)
 {
-  json_t *root = json_pack ("{s:s, s:I, s:f, s:s, s:o, s:o, s:o}",
-                            "strategy", pack_strategy_names[c->strategy],
-                            "seed", (json_int_t) c->seed, "validation_share", c->validation,
-                            "held_out", held_out_names[p->held_out],
-                            "inputs", inputs_object (c, p),
-                            "train", split_object (&counts[MM_TRAIN]),
-                            "validation", split_object (&counts[MM_VALIDATION]));
+  json_t *root = json_pack ("{s:s, s:I, s:f, s:s, s:b, s:o, s:o, s:o}",
+                            "strategy", pack_strategy_names[p->strategy],
+                            "seed", (json_int_t) c->config->seed, "validation_share", c->config->validation,
+                            "held_out", held_out_names[p->held_out], "dedupe", c->config->dedupe,
+                            "sources", sources_list (c, p, counts),
+                            "train", split_object (&counts->splits[MM_TRAIN]),
+                            "validation", split_object (&counts->splits[MM_VALIDATION]));
   mm_status st;
 
   *text = NULL;
@@ -58,56 +80,123 @@ report_json (const struct pack_config *c, const struct plan *p, const struct row
   return st;
 }
 
+/* ---- in words ---- */
+
 static void
-print_split (const struct pack_config *c, const char *name, const struct rows_counts *n)
+print_split (const struct corpus *c, const char *name, const struct rows_counts *n)
 {
+  if (c->config->format == PACK_LLMC)
+    {
+      mm_info ("%-11s documents %" PRIu64 ", tokens %" PRIu64 ", longest %" PRIu64, name, n->documents, n->kept,
+               n->longest);
+      return;
+    }
   mm_info ("%-11s %s of %" PRIu32 "; tokens %" PRIu64 ", targets %" PRIu64 ", documents %" PRIu64
-           ", longest %" PRIu64, name, MM_COUNT (n->rows, "row"), c->seq_len, n->kept, n->targets, n->documents,
-           n->longest);
+           ", longest %" PRIu64, name, MM_COUNT (n->rows, "row"), c->config->seq_len, n->kept, n->targets,
+           n->documents, n->longest);
   if (n->cut > 0)
     mm_info ("%-11s longer than a row and cut: documents %" PRIu64, "", n->cut);
   if (n->padding > 0)
-    mm_info ("%-11s %.1f%% of the rows is padding", "",
-             100.0 * (double) n->padding / ((double) n->padding + (double) n->kept));
+    mm_info ("%-11s efficiency %.2f%%: %.2f%% of the rows is padding", "", 100 * ratio (n->kept, n->padding + n->kept),
+             100 * ratio (n->padding, n->padding + n->kept));
   if (n->tail > 0)
-    mm_info ("%-11s dropped with a short last row: tokens %" PRIu64, "", n->tail);
+    mm_info ("%-11s dropped with rows that were not full at the end: tokens %" PRIu64, "", n->tail);
   if (n->untargeted_rows > 0)
     mm_info ("%-11s dropped, since nothing there is a target: rows %" PRIu64 ", tokens %" PRIu64, "",
              n->untargeted_rows, n->untargeted_tokens);
 }
 
 static void
-print_held_out (const struct pack_config *c, const struct plan *p, const struct rows_counts *n)
+print_sources (const struct corpus *c, const struct plan *p, const struct mix_counts *counts)
 {
+  uint64_t duplicates = 0, duplicate_tokens = 0;
+
+  for (size_t i = 0; i < c->config->n_sources; i++)
+    {
+      const struct source *s = &c->sources[i];
+      const char *more = s->inputs > 1 ? " and more" : "";
+
+      duplicates += s->duplicates;
+      duplicate_tokens += s->duplicate_tokens;
+      if (c->config->n_sources > 1)
+        mm_info ("mix         %s%s: weight %g, %.2f%% of the targets, read %.2f times",
+                 c->config->inputs[s->first_input].path, more, c->config->weights[i],
+                 100 * ratio (counts->sources[i].targets, counts->splits[MM_TRAIN].targets),
+                 times_read (c, p, counts, i));
+    }
+  if (c->config->dedupe)
+    mm_info ("dedupe      dropped documents %" PRIu64 ", tokens %" PRIu64, duplicates, duplicate_tokens);
+}
+
+static void
+print_held_out (const struct corpus *c, const struct plan *p, const struct rows_counts *n)
+{
+  const char *each = c->config->n_sources > 1 ? " of each source" : "";
+
   switch (p->held_out)
     {
     case HELD_NOTHING:
       break;
     case HELD_DOCUMENTS:
-      mm_info ("validation  takes whole documents, by a hash of seed %" PRIu64, c->seed);
+      mm_info ("validation  takes whole documents, by a hash of seed %" PRIu64 " and text", c->config->seed);
       break;
     case HELD_TAIL:
-      mm_info ("validation  takes the last %" PRIu64 " of %" PRIu64 " tokens: %s", p->tail, p->tokens,
-               p->documents < FEW_DOCUMENTS ? "there are fewer than 100 documents"
+      mm_info ("validation  takes the last %" PRIu64 " of %" PRIu64 " tokens%s: %s", p->validation_tokens, p->tokens,
+               each, p->documents < FEW_DOCUMENTS ? "there are fewer than 100 documents"
                : "the documents chosen by hash would not fill a row");
       break;
     }
-  if (p->held_out != HELD_NOTHING && n->rows == 0)
+  if (p->held_out != HELD_NOTHING && n->targets == 0)
     mm_warn ("no validation rows: nothing is a target in the documents held out");
 }
 
-void
-report_print (const struct pack_config *c, const struct plan *p, const struct rows_counts counts[2])
+static void
+print_advice (const struct corpus *c, const struct plan *p, uint64_t rows)
 {
-  uint64_t rows = counts[MM_TRAIN].rows, fits = (p->train_tokens - 1) / USUAL_BATCH;
+  uint64_t fits = (p->train_tokens - 1) / USUAL_BATCH;
 
-  print_split (c, "train", &counts[MM_TRAIN]);
-  print_split (c, "validation", &counts[MM_VALIDATION]);
-  print_held_out (c, p, &counts[MM_VALIDATION]);
-  if (rows >= USUAL_BATCH)
+  if (rows >= USUAL_BATCH || c->config->format != PACK_DATASET)
     return;
   mm_info ("%s: fewer than pretrain's usual batch: train with --global-batch=%" PRIu64 " at most",
            MM_COUNT (rows, "row"), rows);
-  if (c->strategy == PACK_CONCAT && fits > 0)
+  if (p->strategy == PACK_CONCAT && c->config->n_sources == 1 && fits > 0)
     mm_info ("or pack with --seq-len=%" PRIu64 " for %d rows", fits, USUAL_BATCH);
+}
+
+/* Bytes of the parts of a dataset with N rows in all.  */
+static uint64_t
+dataset_bytes (const struct corpus *c, const struct plan *p, uint64_t rows)
+{
+  uint64_t width = mm_tokenizer_vocab_size (c->tokenizer) > 65536 ? 4 : 2;
+  bool with_mask = c->with_mask || p->strategy != PACK_CONCAT;
+
+  return rows * ((uint64_t) c->config->seq_len + 1) * (width + 1 + with_mask);
+}
+
+void
+report_print (const struct corpus *c, const struct plan *p, const struct mix_counts *counts)
+{
+  const struct rows_counts *train = &counts->splits[MM_TRAIN], *validation = &counts->splits[MM_VALIDATION];
+  char bytes[32];
+
+  print_split (c, "train", train);
+  print_split (c, "validation", validation);
+  print_sources (c, p, counts);
+  print_held_out (c, p, validation);
+  print_advice (c, p, train->rows);
+  if (c->config->dry_run && c->config->format == PACK_DATASET)
+    mm_info ("nothing was written: this is a dry run for a dataset of %s",
+             mm_format_bytes (dataset_bytes (c, p, train->rows + validation->rows), bytes));
+  else if (c->config->dry_run)
+    mm_info ("nothing was written: this is a dry run");
+}
+
+void
+report_llmc (const json_t *files)
+{
+  json_int_t open_ended = json_integer_value (json_object_get (files, "documents_without_eos"));
+
+  mm_info ("llm.c's files tell documents apart by eos alone, and hold no tokenizer");
+  if (open_ended > 0)
+    mm_warn ("%" JSON_INTEGER_FORMAT " documents do not end with eos: where they end is lost", open_ended);
 }

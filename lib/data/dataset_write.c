@@ -19,7 +19,7 @@
 #include "layout.h"
 #include "ids.h"
 
-enum { BUFFERED_TOKENS = 65536 };       /* rows are handed on in groups of about this size */
+enum { BUFFERED_TOKENS = 1 << 18 };       /* rows are handed on in groups of about this size */
 
 struct part
 {
@@ -67,13 +67,33 @@ part_path (const struct mm_dataset_writer *w, enum mm_split split, size_t part, 
   return *path ? MM_OK : mm_fail (MM_ENOMEM, "%s: no memory for the name of a part", w->dir);
 }
 
+static bool
+rows_known (const struct mm_dataset_writer *w)
+{
+  return w->options.rows[MM_TRAIN] > 0 || w->options.rows[MM_VALIDATION] > 0;
+}
+
+/* Rows of the part that begins, if that is known.  */
+static uint64_t
+rows_of_part (const struct mm_dataset_writer *w, enum mm_split split)
+{
+  uint64_t left = w->options.rows[split] - w->splits[split].rows, most = w->options.shard_rows;
+
+  if (!rows_known (w))
+    return MM_GROWING;
+  return most > 0 && most < left ? most : left;
+}
+
 static mm_status
 declare_part (const struct mm_dataset_writer *w, enum mm_split split,
               struct mm_safetensors_writer *file)
 {
-  const uint64_t shape[] = { MM_GROWING, w->row_tokens };
+  const uint64_t shape[] = { rows_of_part (w, split), w->row_tokens };
   char seq_len[16];
   mm_status st;
+
+  if (shape[0] != MM_GROWING)
+    mm_safetensors_hash_along (file);
 
   snprintf (seq_len, sizeof seq_len, "%" PRIu32, w->options.seq_len);
   st = mm_safetensors_declare (file, "input_ids", w->dtype, 2, shape);
@@ -99,6 +119,8 @@ begin_part (struct mm_dataset_writer *w, enum mm_split split)
   char *path;
   mm_status st;
 
+  if (rows_known (w) && s->rows == w->options.rows[split])
+    return mm_fail (MM_EINVAL, "%s: more than %" PRIu64 " rows", split_name (split), s->rows);
   if (s->n_parts == MM_DATASET_MAX_PARTS)
     return mm_fail (MM_EUSAGE, "%s: more than %d parts of %" PRIu64 " rows; take more rows a part",
                     split_name (split), MM_DATASET_MAX_PARTS, w->options.shard_rows);
@@ -192,34 +214,67 @@ mm_dataset_create (const char *dir, const struct mm_tokenizer *t,
   return MM_OK;
 }
 
+/* Room for one more row: *AT is its first token in the buffers.  */
+static mm_status
+begin_row (struct mm_dataset_writer *w, enum mm_split split, size_t *at)
+{
+  struct split *s = &w->splits[split];
+
+  *at = s->buffered * w->row_tokens;
+  return s->file ? MM_OK : begin_part (w, split);
+}
+
+/* The row's ids are in the buffer.  */
+static mm_status
+end_row (struct mm_dataset_writer *w, enum mm_split split, size_t at, const uint8_t *doc_starts,
+         const uint8_t *mask)
+{
+  struct split *s = &w->splits[split];
+  bool complete;
+
+  memcpy (s->starts + at, doc_starts, w->row_tokens);
+  if (w->options.with_mask)
+    memcpy (s->mask + at, mask, w->row_tokens);
+  s->buffered++;
+  s->rows++;
+  s->part_rows++;
+  complete = s->part_rows == w->options.shard_rows || (rows_known (w) && s->rows == w->options.rows[split]);
+  if (complete)
+    return end_part (w, s);
+  return s->buffered == w->buffer_rows ? flush_rows (w, s) : MM_OK;
+}
+
+mm_status
+mm_dataset_add_packed (struct mm_dataset_writer *w, enum mm_split split, const void *ids,
+                       const uint8_t *doc_starts, const uint8_t *mask)
+{
+  size_t at, width = ids_width (w->dtype);
+  mm_status st = begin_row (w, split, &at);
+
+  if (st < 0)
+    return st;
+  memcpy (w->splits[split].ids + at * width, ids, w->row_tokens * width);
+  return end_row (w, split, at, doc_starts, mask);
+}
+
 mm_status
 mm_dataset_add (struct mm_dataset_writer *w, enum mm_split split, const uint32_t *ids,
                 const uint8_t *doc_starts, const uint8_t *mask)
 {
   struct split *s = &w->splits[split];
-  size_t n = w->row_tokens, at = s->buffered * n;
+  size_t n = w->row_tokens, at;
   uint32_t vocab_size = mm_tokenizer_vocab_size (w->tokenizer);
   size_t bad = ids_beyond (ids, n, vocab_size);
-  mm_status st = MM_OK;
+  mm_status st;
 
   if (bad < n)
     return mm_fail (MM_EINVAL, "%s row %" PRIu64 ": id %" PRIu32 ", the vocabulary has %" PRIu32
                     " ids", split_name (split), s->rows, ids[bad], vocab_size);
-  if (!s->file)
-    st = begin_part (w, split);
+  st = begin_row (w, split, &at);
   if (st < 0)
     return st;
-
   ids_store (ids, n, w->dtype, s->ids + at * ids_width (w->dtype));
-  memcpy (s->starts + at, doc_starts, n);
-  if (w->options.with_mask)
-    memcpy (s->mask + at, mask, n);
-  s->buffered++;
-  s->rows++;
-  s->part_rows++;
-  if (s->part_rows == w->options.shard_rows)
-    return end_part (w, s);
-  return s->buffered == w->buffer_rows ? flush_rows (w, s) : MM_OK;
+  return end_row (w, split, at, doc_starts, mask);
 }
 
 /* ---- the end ---- */
@@ -325,7 +380,10 @@ mm_dataset_commit (struct mm_dataset_writer *w, const char *report)
   if (report)
     st = mm_json_parse ("report", report, strlen (report), &report_object);
   for (int i = 0; st >= 0 && i < N_SPLITS; i++)
-    if (w->splits[i].file)
+    if (rows_known (w) && w->splits[i].rows != w->options.rows[i])
+      st = mm_fail (MM_EINVAL, "%s: %" PRIu64 " rows, want %" PRIu64, split_name ((enum mm_split) i),
+                    w->splits[i].rows, w->options.rows[i]);
+    else if (w->splits[i].file)
       st = end_part (w, &w->splits[i]);
   for (int i = 0; st >= 0 && i < N_SPLITS; i++)
     st = rename_parts (w, (enum mm_split) i);

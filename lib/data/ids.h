@@ -58,6 +58,34 @@ ids_load (const uint8_t *in, size_t n, enum mm_dtype dtype, uint32_t *ids)
                | (uint32_t) in[4 * i + 2] << 16 | (uint32_t) in[4 * i + 3] << 24;
 }
 
+/* The little-endian integer of WIDTH bytes at P.  */
+static inline uint64_t
+ids_word (const uint8_t *p, int width)
+{
+  uint64_t value = 0;
+
+  for (int b = 0; b < width; b++)
+    value |= (uint64_t) p[b] << 8 * b;
+  return value;
+}
+
+/* Id I at P, of any type that ids are kept in.  */
+static inline int64_t
+ids_any (const uint8_t *p, size_t i, enum mm_dtype dtype)
+{
+  switch (dtype)
+    {
+    case MM_U16:
+      return (int64_t) ids_word (p + 2 * i, 2);
+    case MM_U32:
+      return (int64_t) ids_word (p + 4 * i, 4);
+    case MM_I32:
+      return (int32_t) ids_word (p + 4 * i, 4);
+    default:
+      return (int64_t) ids_word (p + 8 * i, 8);
+    }
+}
+
 /* Index of the first id that VOCAB_SIZE does not hold, or N.  */
 static inline size_t
 ids_beyond (const uint32_t *ids, size_t n, uint32_t vocab_size)
@@ -66,6 +94,42 @@ ids_beyond (const uint32_t *ids, size_t n, uint32_t vocab_size)
     if (ids[i] >= vocab_size)
       return i;
   return n;
+}
+
+/* The same for ids as files keep them.  Whole blocks are looked at without a branch for each id.  */
+static inline size_t
+ids_packed_beyond (const uint8_t *p, size_t n, enum mm_dtype dtype, uint32_t vocab_size)
+{
+  enum { BLOCK = 64 };
+  size_t i = 0;
+
+  if (dtype == MM_U16 && vocab_size > UINT16_MAX)
+    return n;
+  for (; i + BLOCK <= n; i += BLOCK)
+    {
+      uint32_t beyond = 0;
+
+      if (dtype == MM_U16)
+        {
+          uint16_t some = 0, limit = (uint16_t) vocab_size;
+
+          for (size_t k = 0; k < BLOCK; k++)
+            {
+              uint16_t id = (uint16_t) (p[2 * (i + k)] | p[2 * (i + k) + 1] << 8);
+
+              some |= (uint16_t) -(id >= limit);
+            }
+          beyond = some;
+        }
+      else
+        for (size_t k = 0; k < BLOCK; k++)
+          beyond |= (uint32_t) ids_word (p + 4 * (i + k), 4) >= vocab_size;
+      if (beyond)
+        break;
+    }
+  while (i < n && ids_any (p, i, dtype) < vocab_size)
+    i++;
+  return i;
 }
 
 #endif /* DATA_IDS_H */

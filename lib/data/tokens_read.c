@@ -1,4 +1,5 @@
-/* tokens_read.c -- token files, the reading half: checked when opened, streamed after that.
+/* tokens_read.c -- token files, the reading half: checked when opened, streamed after that.  Those of
+   others are opened in tokens_foreign.c.
    SPDX-License-Identifier: Apache-2.0
 
    Everything is read through windows of fixed size, whatever the file's: offsets and masks as
@@ -10,45 +11,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <minimind/files.h>
 #include <minimind/memory.h>
-#include <minimind/safetensors.h>
-#include <minimind/tokens.h>
 
 #include "ids.h"
+#include "tokens_file.h"
 
-enum { WINDOW = 65536 };        /* bytes, a multiple of every element's width */
 enum { TEXT_LIMIT = 256 << 20 };        /* bytes of a tokenizer that we are willing to hold */
 
-/* A stretch of a tensor in memory.  */
-struct window
-{
-  const struct mm_tensor *tensor;
-  uint64_t from;                /* byte of the tensor at data[0] */
-  size_t size;                  /* bytes filled */
-  uint8_t data[WINDOW];
-};
+/* ---- windows ---- */
 
-struct mm_tokens
+static mm_status
+read_bytes (const struct mm_tokens *f, const struct window *w, uint64_t from, size_t size)
 {
-  struct mm_safetensors *file;
-  struct mm_tokenizer *tokenizer;
-  uint32_t vocab_size;
-  uint64_t documents, count;
-  bool has_mask;
-  struct window offsets, ids, mask;
-};
+  if (w->tensor)
+    return mm_safetensors_read (f->file, w->tensor, from, w->data, size);
+  return mm_fd_read_at (w->fd, f->path, w->base + from, w->data, size);
+}
 
-/* Point *P at byte AT of W's tensor, with *AVAILABLE bytes behind it, at least one element.  */
+/* Point *P at byte AT of W's array, with *AVAILABLE bytes behind it, at least one element.  */
 static mm_status
 window_at (const struct mm_tokens *f, struct window *w, uint64_t at, const uint8_t **p,
            size_t *available)
 {
   if (at < w->from || at - w->from >= w->size)
     {
-      uint64_t from = at - at % WINDOW, left = w->tensor->size - from;
-      size_t size = left < WINDOW ? (size_t) left : WINDOW;
-      mm_status st = mm_safetensors_read (f->file, w->tensor, from, w->data, size);
+      uint64_t from = at - at % w->capacity, left = w->total - from;
+      size_t size = left < w->capacity ? (size_t) left : w->capacity;
+      mm_status st = read_bytes (f, w, from, size);
 
       w->from = from;
       w->size = st < 0 ? 0 : size;
@@ -60,20 +52,17 @@ window_at (const struct mm_tokens *f, struct window *w, uint64_t at, const uint8
   return MM_OK;
 }
 
+/* Element I of an array of I64.  */
 static mm_status
-offset_at (struct mm_tokens *f, uint64_t i, int64_t *offset)
+integer_at (struct mm_tokens *f, struct window *w, uint64_t i, int64_t *value)
 {
   const uint8_t *p;
   size_t available;
-  uint64_t value = 0;
-  mm_status st = window_at (f, &f->offsets, 8 * i, &p, &available);
+  mm_status st = window_at (f, w, 8 * i, &p, &available);
 
-  if (st < 0)
-    return st;
-  for (int b = 0; b < 8; b++)
-    value |= (uint64_t) p[b] << 8 * b;
-  *offset = (int64_t) value;
-  return MM_OK;
+  if (st >= 0)
+    *value = (int64_t) ids_word (p, 8);
+  return st;
 }
 
 /* ---- opening ---- */
@@ -81,8 +70,7 @@ offset_at (struct mm_tokens *f, uint64_t i, int64_t *offset)
 static mm_status
 want_meta (const struct mm_tokens *f, const char *key, const char *want)
 {
-  const char *path = mm_safetensors_path (f->file);
-  const char *value = mm_safetensors_meta (f->file, key);
+  const char *path = f->path, *value = mm_safetensors_meta (f->file, key);
 
   if (!value)
     return mm_fail (MM_EFORMAT, "%s: metadata: %s is missing, want %s", path, key, want);
@@ -116,14 +104,29 @@ read_text (const struct mm_tokens *f, const char *name, bool required, char **te
     return st;
   if (tensor->size > TEXT_LIMIT)
     return mm_fail (MM_EFORMAT, "%s: %s has %" PRIu64 " bytes, at most %d are taken",
-                    mm_safetensors_path (f->file), name, tensor->size, TEXT_LIMIT);
+                    f->path, name, tensor->size, TEXT_LIMIT);
   *size = (size_t) tensor->size;
   st = mm_alloc (name, *size + 1, 1, text);
   return st < 0 ? st : mm_safetensors_read (f->file, tensor, 0, *text, *size);
 }
 
+/* Are these the files of T?  */
+static bool
+same_tokenizer (const struct mm_tokenizer *t, const char *json, size_t json_size, const char *config,
+                size_t config_size)
+{
+  const char *json_t, *config_t;
+  size_t json_t_size, config_t_size;
+
+  mm_tokenizer_files (t, &json_t, &json_t_size, &config_t, &config_t_size);
+  return json_size == json_t_size && memcmp (json, json_t, json_size) == 0
+         && config_size == config_t_size
+         && (config_size == 0 || memcmp (config, config_t, config_size) == 0);
+}
+
+/* KNOWN (may be NULL) is used where it is the same: to parse one takes longer than all the rest.  */
 static mm_status
-read_tokenizer (struct mm_tokens *f)
+read_tokenizer (struct mm_tokens *f, const struct mm_tokenizer *known)
 {
   char *json, *config = NULL;
   size_t json_size, config_size = 0;
@@ -131,11 +134,14 @@ read_tokenizer (struct mm_tokens *f)
 
   if (st >= 0)
     st = read_text (f, "tokenizer_config_json", false, &config, &config_size);
-  if (st >= 0)
+  if (st >= 0 && known && same_tokenizer (known, json, json_size, config, config_size))
+    f->tokenizer = known;
+  else if (st >= 0)
     {
-      st = mm_tokenizer_parse ("tokenizer_json", json, json_size, config, config_size, &f->tokenizer);
+      st = mm_tokenizer_parse ("tokenizer_json", json, json_size, config, config_size, &f->own);
       if (st < 0)
-        st = mm_fail_prefix (st, "%s", mm_safetensors_path (f->file));
+        st = mm_fail_prefix (st, "%s", f->path);
+      f->tokenizer = f->own;
     }
   free (json);
   free (config);
@@ -146,65 +152,101 @@ read_tokenizer (struct mm_tokens *f)
   return st < 0 ? st : want_meta_integer (f, "vocab_size", f->vocab_size);
 }
 
-static mm_status
-find_tensors (struct mm_tokens *f)
+/* Let W read TENSOR.  */
+static void
+window_on (struct window *w, const struct mm_tensor *tensor)
 {
-  const char *path = mm_safetensors_path (f->file);
-  const struct mm_tensor *tokens = mm_safetensors_find (f->file, "tokens");
-  mm_status st;
+  w->tensor = tensor;
+  w->total = tensor->size;
+}
 
-  st = mm_safetensors_want (f->file, "doc_offsets", MM_I64, 1, &f->offsets.tensor);
-  if (st >= 0)
-    st = mm_safetensors_want (f->file, "tokens",
-                              tokens && tokens->dtype == MM_U32 ? MM_U32 : MM_U16, 1,
-                              &f->ids.tensor);
-  if (st < 0)
-    return st;
-  if (f->offsets.tensor->shape[0] == 0)
-    return mm_fail (MM_EFORMAT, "%s: doc_offsets is empty, want one more than documents", path);
-  f->documents = f->offsets.tensor->shape[0] - 1;
-  f->count = f->ids.tensor->shape[0];
+static mm_status
+find_mask (struct mm_tokens *f)
+{
+  const struct mm_tensor *mask, *turns;
+  mm_status st = MM_OK;
 
   f->has_mask = mm_safetensors_find (f->file, "loss_mask") != NULL;
   if (f->has_mask)
     {
-      st = mm_safetensors_want (f->file, "loss_mask", MM_U8, 1, &f->mask.tensor);
-      if (st < 0)
-        return st;
-      if (f->mask.tensor->shape[0] != f->count)
-        return mm_fail (MM_EFORMAT, "%s: loss_mask has %" PRIu64 " elements, want one for each of "
-                        "%" PRIu64 " tokens", path, f->mask.tensor->shape[0], f->count);
+      st = mm_safetensors_want (f->file, "loss_mask", MM_U8, 1, &mask);
+      if (st >= 0 && mask->shape[0] != f->count)
+        st = mm_fail (MM_EFORMAT, "%s: loss_mask has %" PRIu64 " elements, want one for each of "
+                      "%" PRIu64 " tokens", f->path, mask->shape[0], f->count);
+      if (st >= 0)
+        window_on (&f->mask, mask);
     }
-  return MM_OK;
+  if (st >= 0 && mm_safetensors_find (f->file, "turn_offsets"))
+    {
+      st = mm_safetensors_want (f->file, "turn_offsets", MM_I64, 1, &turns);
+      if (st >= 0)
+        window_on (&f->turns, turns);
+    }
+  return st;
+}
+
+static mm_status
+find_tensors (struct mm_tokens *f)
+{
+  const struct mm_tensor *tokens = mm_safetensors_find (f->file, "tokens"), *offsets;
+  mm_status st;
+
+  f->dtype = tokens && tokens->dtype == MM_U32 ? MM_U32 : MM_U16;
+  st = mm_safetensors_want (f->file, "doc_offsets", MM_I64, 1, &offsets);
+  if (st >= 0)
+    st = mm_safetensors_want (f->file, "tokens", f->dtype, 1, &tokens);
+  if (st < 0)
+    return st;
+  if (offsets->shape[0] == 0)
+    return mm_fail (MM_EFORMAT, "%s: doc_offsets is empty, want one more than documents", f->path);
+  window_on (&f->offsets, offsets);
+  window_on (&f->ids, tokens);
+  f->documents = offsets->shape[0] - 1;
+  f->count = tokens->shape[0];
+  return find_mask (f);
 }
 
 static mm_status
 check_ends (struct mm_tokens *f)
 {
   int64_t first, last;
-  mm_status st = offset_at (f, 0, &first);
+  mm_status st = integer_at (f, &f->offsets, 0, &first);
 
   if (st >= 0)
-    st = offset_at (f, f->documents, &last);
+    st = integer_at (f, &f->offsets, f->documents, &last);
   if (st < 0)
     return st;
   if (first != 0 || last < 0 || (uint64_t) last != f->count)
     return mm_fail (MM_EFORMAT, "%s: doc_offsets run from %" PRId64 " to %" PRId64
-                    ", want 0 to %" PRIu64, mm_safetensors_path (f->file), first, last, f->count);
+                    ", want 0 to %" PRIu64, f->path, first, last, f->count);
   return MM_OK;
 }
 
 mm_status
-mm_tokens_open (const char *path, struct mm_tokens **out)
+tokens_new (const char *path, struct mm_tokens **out)
 {
   struct mm_tokens *f;
-  mm_status st;
+  mm_status st = mm_alloc ("token file", 1, sizeof *f + strlen (path) + 1, &f);
+  struct window *sides[3];
 
-  *out = NULL;
-  st = mm_alloc ("token file", 1, sizeof *f, &f);
+  *out = f;
   if (st < 0)
     return st;
-  st = mm_safetensors_open (path, &f->file);
+  strcpy (f->path, path);
+  f->ids = (struct window) { .fd = -1, .capacity = IDS_WINDOW, .data = f->ids_data };
+  sides[0] = &f->offsets;
+  sides[1] = &f->mask;
+  sides[2] = &f->turns;
+  for (int i = 0; i < 3; i++)
+    *sides[i] = (struct window) { .fd = -1, .capacity = SIDE_WINDOW, .data = f->side_data[i] };
+  return MM_OK;
+}
+
+static mm_status
+open_ours (struct mm_tokens *f, const struct mm_tokenizer *known)
+{
+  mm_status st = mm_safetensors_open (f->path, &f->file);
+
   if (st >= 0)
     st = want_meta (f, "kind", "minimind-tokens");
   if (st >= 0)
@@ -215,15 +257,48 @@ mm_tokens_open (const char *path, struct mm_tokens **out)
     st = want_meta_integer (f, "tokens", f->count);
   if (st >= 0)
     st = check_ends (f);
-  if (st >= 0)
-    st = read_tokenizer (f);
+  return st < 0 ? st : read_tokenizer (f, known);
+}
+
+static mm_status
+finish_open (struct mm_tokens *f, mm_status st, struct mm_tokens **out)
+{
+  *out = st < 0 ? NULL : f;
   if (st < 0)
+    mm_tokens_close (f);
+  return st;
+}
+
+mm_status
+mm_tokens_open (const char *path, struct mm_tokens **out)
+{
+  struct mm_tokens *f;
+  mm_status st = tokens_new (path, &f);
+
+  return finish_open (f, st < 0 ? st : open_ours (f, NULL), out);
+}
+
+mm_status
+mm_tokens_open_any (const char *path, const struct mm_tokenizer *t, bool split_at_eos,
+                    struct mm_tokens **out)
+{
+  struct mm_tokens *f;
+  enum tokens_kind kind = TOKENS_OURS;
+  mm_status st = tokens_new (path, &f);
+
+  if (st >= 0)
+    st = tokens_kind_of (path, &kind);
+  if (st >= 0 && kind == TOKENS_OURS)
+    st = open_ours (f, t);
+  else if (st >= 0 && !t)
+    st = mm_fail (MM_EUSAGE, "%s: this kind of file does not tell its tokenizer; name it", path);
+  else if (st >= 0)
     {
-      mm_tokens_close (f);
-      return st;
+      f->tokenizer = t;
+      f->vocab_size = mm_tokenizer_vocab_size (t);
+      st = tokens_open_foreign (f, kind, split_at_eos);
     }
-  *out = f;
-  return MM_OK;
+  return finish_open (f, st, out);
 }
 
 void
@@ -231,8 +306,12 @@ mm_tokens_close (struct mm_tokens *f)
 {
   if (!f)
     return;
-  mm_tokenizer_free (f->tokenizer);
+  mm_tokenizer_free (f->own);
   mm_safetensors_close (f->file);
+  if (f->ids.fd >= 0)
+    close (f->ids.fd);
+  if (f->offsets.fd >= 0)
+    close (f->offsets.fd);
   free (f);
 }
 
@@ -241,7 +320,19 @@ mm_tokens_close (struct mm_tokens *f)
 const char *
 mm_tokens_path (const struct mm_tokens *f)
 {
-  return mm_safetensors_path (f->file);
+  return f->path;
+}
+
+bool
+mm_tokens_is_ours (const struct mm_tokens *f)
+{
+  return f->file != NULL;
+}
+
+size_t
+mm_tokens_width (const struct mm_tokens *f)
+{
+  return ids_width (ids_dtype (f->vocab_size));
 }
 
 uint64_t
@@ -277,9 +368,13 @@ mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first, uint64_t
   if (doc >= f->documents)
     return mm_fail (MM_EINVAL, "%s: document %" PRIu64 " asked for, there are %" PRIu64,
                     mm_tokens_path (f), doc, f->documents);
-  st = offset_at (f, doc, &from);
+  *first = 0;
+  *length = f->count;
+  if (f->one_document)
+    return MM_OK;
+  st = integer_at (f, &f->offsets, doc, &from);
   if (st >= 0)
-    st = offset_at (f, doc + 1, &to);
+    st = integer_at (f, &f->offsets, doc + 1, &to);
   if (st < 0)
     return st;
   if (from < 0 || to < from || (uint64_t) to > f->count)
@@ -290,11 +385,71 @@ mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first, uint64_t
   return MM_OK;
 }
 
-static mm_status
-read_ids (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids)
+/* The last turn that begins in (FROM, LIMIT], by bisection.  */
+mm_status
+mm_tokens_turn_before (struct mm_tokens *f, uint64_t from, uint64_t limit, uint64_t *turn)
 {
-  enum mm_dtype dtype = f->ids.tensor->dtype;
-  size_t width = ids_width (dtype);
+  uint64_t low = 0, high = f->turns.total / 8;
+  int64_t value = 0;
+  mm_status st;
+
+  *turn = from;
+  while (low < high)
+    {
+      uint64_t middle = low + (high - low) / 2;
+
+      st = integer_at (f, &f->turns, middle, &value);
+      if (st < 0)
+        return st;
+      if (value < 0 || (uint64_t) value > f->count)
+        return mm_fail (MM_EFORMAT, "%s: turn %" PRIu64 " begins at token %" PRId64 " of %" PRIu64,
+                        f->path, middle, value, f->count);
+      if ((uint64_t) value <= limit)
+        {
+          *turn = (uint64_t) value > *turn ? (uint64_t) value : *turn;
+          low = middle + 1;
+        }
+      else
+        high = middle;
+    }
+  return MM_OK;
+}
+
+static mm_status
+fail_id (const struct mm_tokens *f, uint64_t token, int64_t id)
+{
+  return mm_fail (MM_EFORMAT, "%s: token %" PRIu64 " is %" PRId64 ", the vocabulary has %" PRIu32
+                  " ids", f->path, token, id, f->vocab_size);
+}
+
+/* N ids at P, as in the file, to OUT of type DTYPE; *BAD is the first beyond the vocabulary, or N.  */
+static void
+take_ids (const struct mm_tokens *f, const uint8_t *p, size_t n, enum mm_dtype dtype, uint8_t *out, size_t *bad)
+{
+  if (f->dtype == dtype)
+    {
+      *bad = ids_packed_beyond (p, n, dtype, f->vocab_size);
+      memcpy (out, p, n * ids_width (dtype));
+      return;
+    }
+  for (size_t i = 0; i < n; i++)
+    {
+      int64_t id = ids_any (p, i, f->dtype);
+      uint32_t stored = (uint32_t) id;
+
+      *bad = i;
+      if (id < 0 || id >= f->vocab_size)
+        return;
+      ids_store (&stored, 1, dtype, out + i * ids_width (dtype));
+    }
+  *bad = n;
+}
+
+static mm_status
+read_ids (struct mm_tokens *f, uint64_t first, size_t count, uint8_t *ids)
+{
+  enum mm_dtype dtype = ids_dtype (f->vocab_size);
+  size_t width = ids_width (f->dtype);
 
   while (count > 0)
     {
@@ -305,13 +460,11 @@ read_ids (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids)
       if (st < 0)
         return st;
       n = n / width < count ? n / width : count;
-      ids_load (p, n, dtype, ids);
-      bad = ids_beyond (ids, n, f->vocab_size);
+      take_ids (f, p, n, dtype, ids, &bad);
       if (bad < n)
-        return mm_fail (MM_EFORMAT, "%s: token %" PRIu64 " is %" PRIu32 ", the vocabulary has %"
-                        PRIu32 " ids", mm_tokens_path (f), first + bad, ids[bad], f->vocab_size);
+        return fail_id (f, first + bad, ids_any (p, bad, f->dtype));
       first += n;
-      ids += n;
+      ids += n * ids_width (dtype);
       count -= n;
     }
   return MM_OK;
@@ -342,14 +495,14 @@ read_mask (struct mm_tokens *f, uint64_t first, size_t count, uint8_t *mask)
 }
 
 mm_status
-mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids, uint8_t *mask)
+mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids, uint8_t *mask)
 {
   mm_status st;
 
   if (first > f->count || count > f->count - first)
     return mm_fail (MM_EINVAL, "%s: tokens %" PRIu64 " + %zu asked for, there are %" PRIu64,
                     mm_tokens_path (f), first, count, f->count);
-  st = read_ids (f, first, count, ids);
+  st = ids ? read_ids (f, first, count, ids) : MM_OK;
   if (st < 0 || !mask)
     return st;
   if (!f->has_mask)
@@ -358,4 +511,16 @@ mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids
       return MM_OK;
     }
   return read_mask (f, first, count, mask);
+}
+
+mm_status
+mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids, uint8_t *mask)
+{
+  enum mm_dtype dtype = ids_dtype (f->vocab_size);
+  uint8_t *packed = ids_tail (ids, count, dtype);
+  mm_status st = mm_tokens_read_packed (f, first, count, packed, mask);
+
+  if (st >= 0)
+    ids_load (packed, count, dtype, ids);
+  return st;
 }

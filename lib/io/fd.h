@@ -1,4 +1,4 @@
-/* fd.h -- reads, writes and removals by file descriptor, shared by the files of lib/io.
+/* fd.h -- writes and removals by file descriptor, shared by the files of lib/io.  Reads are in files.h.
    SPDX-License-Identifier: Apache-2.0
 
    Of the library alone: tools use files.h.  */
@@ -10,16 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <minimind/error.h>
+#include <minimind/files.h>
 
-/* Open the regular file PATH for reading.  A folder, pipe or device is MM_EIO and is
-   never waited for.  *FD is -1 on failure.  */
-mm_status mm_fd_open_regular (const char *path, int *fd, uint64_t *size) MM_NODISCARD;
-
-/* All of SIZE bytes or a failure that names PATH; short counts and EINTR handled.
-   A file that ends early is MM_EIO: its size was known.  */
-mm_status mm_fd_read_at (int fd, const char *path, uint64_t offset, void *data,
-                         size_t size) MM_NODISCARD;
+/* All of SIZE bytes or a failure that names PATH; short counts and EINTR handled.  */
 mm_status mm_fd_write (int fd, const char *path, const void *data, size_t size) MM_NODISCARD;
 mm_status mm_fd_write_at (int fd, const char *path, uint64_t offset, const void *data,
                           size_t size) MM_NODISCARD;

@@ -5,6 +5,7 @@ lib_libcore_a_SOURCES += \
   lib/minimind/input.h \
   lib/io/fd.h \
   lib/io/gunzip.h \
+  lib/io/hash_along.h \
   lib/io/safetensors_header.h
 
 lib_libcore_a_SOURCES += \
@@ -15,6 +16,7 @@ lib_libcore_a_SOURCES += \
   lib/io/json.c \
   lib/io/json_text.c \
   lib/io/dtype.c \
+  lib/io/hash_along.c \
   lib/io/safetensors_read.c \
   lib/io/safetensors_write.c \
   lib/io/gunzip.c \

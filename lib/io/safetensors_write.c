@@ -20,6 +20,7 @@
 #include <minimind/safetensors.h>
 
 #include "fd.h"
+#include "hash_along.h"
 #include "safetensors_header.h"
 
 enum
@@ -52,6 +53,9 @@ struct mm_safetensors_writer
   bool begun;                   /* nothing can be declared any more */
   bool growing;
   uint64_t start;               /* of the data in the file, once begun without growing tensors */
+  bool hash_along;
+  struct mm_hash_along *hash;   /* under way, or NULL */
+  char *header;                 /* as it was hashed; START bytes */
 };
 
 /* ---- beginning ---- */
@@ -84,6 +88,12 @@ mm_safetensors_add_meta (struct mm_safetensors_writer *w, const char *key, const
   if (json_object_set_new (w->meta, key, json_string (value)) < 0)
     return mm_fail (MM_EINVAL, "%s: metadata %s: no valid UTF-8", w->path, key);
   return MM_OK;
+}
+
+void
+mm_safetensors_hash_along (struct mm_safetensors_writer *w)
+{
+  w->hash_along = true;
 }
 
 static struct part *
@@ -288,6 +298,34 @@ reserve (struct mm_safetensors_writer *w)
   return MM_OK;
 }
 
+/* The header is in its place before the data, so that a hash can follow.  Where there is no thread for it,
+   commit reads the file again.  */
+static mm_status
+begin_hash (struct mm_safetensors_writer *w, char *header)
+{
+  mm_status st = mm_output_write_at (w->out, 0, header, w->start);
+
+  w->header = header;
+  if (st == MM_OK && mm_hash_along_start (mm_output_fd (w->out), w->path, &w->hash) == MM_OK)
+    mm_hash_along_to (w->hash, w->start);
+  return st;
+}
+
+/* Let the hash follow to the first byte that is missing.  */
+static void
+follow (struct mm_safetensors_writer *w)
+{
+  uint64_t end = w->start;
+
+  for (size_t i = 0; i < w->count; i++)
+    {
+      end += w->parts[i].written;
+      if (w->parts[i].written < w->parts[i].t.size)
+        break;
+    }
+  mm_hash_along_to (w->hash, end);
+}
+
 /* Fix the layout, before the first write.  */
 static mm_status
 begin (struct mm_safetensors_writer *w)
@@ -305,9 +343,13 @@ begin (struct mm_safetensors_writer *w)
   if (!w->growing)
     {
       st = render_header (w, &header, &size);
-      free (header);
       w->start = size;
-      return st < 0 ? st : reserve (w);
+      if (st == MM_OK)
+        st = reserve (w);
+      if (st == MM_OK && w->hash_along)
+        return begin_hash (w, header);
+      free (header);
+      return st;
     }
   for (size_t i = 0; i < w->count && st == MM_OK; i++)
     st = open_spool (w->path, &w->parts[i].spool);
@@ -326,6 +368,8 @@ append (struct mm_safetensors_writer *w, struct part *p, const void *data, size_
     st = mm_output_write_at (w->out, w->start + p->t.offset + p->written, data, size);
   if (st == MM_OK)
     p->written += size;
+  if (st == MM_OK && w->hash)
+    follow (w);
   return st;
 }
 
@@ -467,6 +511,17 @@ fill_in (struct mm_safetensors_writer *w, const char *header, size_t size, char 
   return st;
 }
 
+/* The hash that followed holds if the header is still what it saw.  */
+static void
+keep_hash (struct mm_safetensors_writer *w, const char *header, size_t size)
+{
+  if (w->hash && (size != w->start || memcmp (header, w->header, size) != 0))
+    {
+      mm_hash_along_abort (w->hash);
+      w->hash = NULL;
+    }
+}
+
 mm_status
 mm_safetensors_commit (struct mm_safetensors_writer *w, char *sha256)
 {
@@ -479,7 +534,9 @@ mm_safetensors_commit (struct mm_safetensors_writer *w, char *sha256)
     st = complete (w);
   if (st == MM_OK)
     st = render_header (w, &header, &size);
-  if (st == MM_OK && sha256)
+  if (st == MM_OK)
+    keep_hash (w, header, size);
+  if (st == MM_OK && sha256 && !w->hash)
     st = mm_sha256_open (&h);
   if (st == MM_OK)
     st = (w->growing ? assemble : fill_in) (w, header, size, copy, h);
@@ -490,6 +547,12 @@ mm_safetensors_commit (struct mm_safetensors_writer *w, char *sha256)
     }
   if (h)
     mm_sha256_close (h, st == MM_OK ? sha256 : text);
+  if (st == MM_OK && w->hash)
+    {
+      /* It went on while the disk was waited for.  */
+      st = mm_hash_along_finish (w->hash, sha256 ? sha256 : text);
+      w->hash = NULL;
+    }
   free (header);
   free (copy);
   mm_safetensors_abort (w);
@@ -508,8 +571,10 @@ mm_safetensors_abort (struct mm_safetensors_writer *w)
       free (w->parts[i].buffer);
       free (w->parts[i].name);
     }
+  mm_hash_along_abort (w->hash);
   mm_output_abort (w->out);
   json_decref (w->meta);
+  free (w->header);
   free (w->parts);
   free (w->path);
   free (w);

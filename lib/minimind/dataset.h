@@ -33,6 +33,8 @@ struct mm_dataset_options
   uint32_t seq_len;             /* T; rows hold T + 1 tokens */
   uint64_t shard_rows;          /* rows a part; 0: one part a split */
   bool with_mask;               /* write loss_mask */
+  uint64_t rows[2];             /* by enum mm_split: how many will be added, where that is known: parts then
+                                   get their place, and are hashed, as they are written; else 0 and 0 */
 };
 
 /* Files go into the folder DIR (an mm_output_dir's temporary).  The tokenizer's files are
@@ -42,12 +44,18 @@ mm_status mm_dataset_create (const char *dir, const struct mm_tokenizer *t,
                              struct mm_dataset_writer **w) MM_NODISCARD;
 
 /* Append a row: T + 1 ids, starts and (with_mask; else it may be NULL) mask.  MM_EINVAL for an id
-   beyond the vocabulary, MM_EUSAGE when shard_rows makes more than MM_DATASET_MAX_PARTS parts.  */
+   beyond the vocabulary and beyond the rows that were told, MM_EUSAGE when shard_rows makes more than
+   MM_DATASET_MAX_PARTS parts.  */
 mm_status mm_dataset_add (struct mm_dataset_writer *w, enum mm_split split, const uint32_t *ids,
                           const uint8_t *doc_starts, const uint8_t *mask) MM_NODISCARD;
 
+/* The same with ids as the parts hold them, little-endian of 2 bytes, or of 4 where the vocabulary is over
+   65,536 (mm_tokens_read_packed): they were checked by who made them.  */
+mm_status mm_dataset_add_packed (struct mm_dataset_writer *w, enum mm_split split, const void *ids,
+                                 const uint8_t *doc_starts, const uint8_t *mask) MM_NODISCARD;
+
 /* Finish the parts (named by their final number) and dataset.json; REPORT is a JSON object text
-   that is put in as "report", or NULL.  Frees W whatever the result.  */
+   that is put in as "report", or NULL.  MM_EINVAL if fewer rows were added than told.  Frees W whatever the result.  */
 mm_status mm_dataset_commit (struct mm_dataset_writer *w, const char *report) MM_NODISCARD;
 void mm_dataset_abort (struct mm_dataset_writer *w);    /* accepts NULL */
 

@@ -20,6 +20,15 @@
    MM_EFORMAT beyond the limit.  The caller frees *DATA.  */
 mm_status mm_read_file (const char *path, size_t limit, char **data, size_t *size) MM_NODISCARD;
 
+/* Open the regular file PATH for reading.  A folder, pipe or device is MM_EIO and is
+   never waited for.  *FD, for the caller to close, is -1 on failure.  */
+mm_status mm_fd_open_regular (const char *path, int *fd, uint64_t *size) MM_NODISCARD;
+
+/* All of SIZE bytes at OFFSET or a failure that names PATH; short counts and EINTR handled.
+   A file that ends early is MM_EIO: its size was known.  */
+mm_status mm_fd_read_at (int fd, const char *path, uint64_t offset, void *data,
+                         size_t size) MM_NODISCARD;
+
 /* A file being written.  */
 struct mm_output;               /* opaque */
 

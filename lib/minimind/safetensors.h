@@ -114,6 +114,11 @@ mm_status mm_safetensors_declare (struct mm_safetensors_writer *w, const char *n
 mm_status mm_safetensors_write (struct mm_safetensors_writer *w, const char *name,
                                 const void *data, size_t size) MM_NODISCARD;
 
+/* Hash the file while it is written, on a thread of its own: commit then has little left to do for
+   SHA256.  Call it before the first write; without effect where a tensor grows, and in vain where
+   metadata is added after the first write.  */
+void mm_safetensors_hash_along (struct mm_safetensors_writer *w);
+
 /* MM_EINVAL if a tensor is incomplete.  Frees W whatever the result.  SHA256, unless
    NULL, gets the hash of the file as written.  */
 mm_status mm_safetensors_commit (struct mm_safetensors_writer *w, char *sha256) MM_NODISCARD;

@@ -2,7 +2,8 @@
    SPDX-License-Identifier: Apache-2.0
 
    A safetensors file (minimind-files(5)): doc_offsets I64 [D+1], tokens U16 or U32 [N], loss_mask
-   U8 [N] and turn_offsets I64 for conversations, tokenizer_json and tokenizer_config_json U8.
+   U8 [N] and turn_offsets I64 (the token at which each turn begins, ascending) for conversations,
+   tokenizer_json and tokenizer_config_json U8.
    Metadata: kind = "minimind-tokens", tokenizer_sha256, vocab_size, bos_id, eos_id, pad_id (-1 for
    none), documents, tokens.  */
 
@@ -47,6 +48,25 @@ uint64_t mm_tokens_count (const struct mm_tokens *f);
 bool mm_tokens_has_mask (const struct mm_tokens *f);
 const struct mm_tokenizer *mm_tokens_tokenizer (const struct mm_tokens *f);
 
+/* Open a token file, or a shard of another trainer:
+
+     .npy               NumPy's format, versions 1 to 3: one dimension, C order, '<u2', '<u4', '<i4' or '<i8'
+     llm.c's .bin       256 words, of them magic, version and count: 20240520, 1 (ids of 16 bits) or
+                        20240801, 7 (of 32 bits)
+     any other .bin     nanoGPT's: ids of 16 bits and nothing else
+
+   They are told by their first bytes, nanoGPT's by its name.  T is the tokenizer of such files, MM_EUSAGE
+   if it is NULL and one is met.  With SPLIT_AT_EOS a document ends behind each eos of T (MM_EUSAGE if
+   there is none; where they end is kept in an unnamed file of the temporary folder, 8 bytes a
+   document); else a file is one document.  T, which must outlive the file, also stands in for an equal
+   tokenizer of a token file.  MM_EFORMAT names what such a file should hold.
+   Source: llm.c, dev/data/data_common.py; nanoGPT, data/openwebtext/prepare.py; NumPy, NEP 1.  */
+mm_status mm_tokens_open_any (const char *path, const struct mm_tokenizer *t, bool split_at_eos,
+                              struct mm_tokens **f) MM_NODISCARD;
+
+/* Is it a token file, with a tokenizer of its own?  */
+bool mm_tokens_is_ours (const struct mm_tokens *f);
+
 /* Document DOC's first token and length.  MM_EFORMAT if offsets decrease; MM_EINVAL beyond the
    last document.  */
 mm_status mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first,
@@ -58,5 +78,16 @@ mm_status mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first
    file.  One thread at a time.  */
 mm_status mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uint32_t *ids,
                           uint8_t *mask) MM_NODISCARD;
+
+/* The same with ids as token files keep them, little-endian in mm_tokens_width bytes each: 2, or 4 where the
+   vocabulary is over 65,536.  IDS may be NULL as well.  */
+size_t mm_tokens_width (const struct mm_tokens *f);
+mm_status mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids,
+                                 uint8_t *mask) MM_NODISCARD;
+
+/* *TURN = where the last turn of a conversation begins that begins behind token FROM and not behind
+   token LIMIT; FROM if there is none.  MM_EFORMAT for a turn outside the file.  */
+mm_status mm_tokens_turn_before (struct mm_tokens *f, uint64_t from, uint64_t limit,
+                                 uint64_t *turn) MM_NODISCARD;
 
 #endif /* MINIMIND_TOKENS_H */

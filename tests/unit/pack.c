@@ -28,7 +28,7 @@ enum { MAX_TOKENS = 4000, SPECIALS = 3 };
 /* The stream: which tokens begin a document, and which documents each input holds.  */
 static uint64_t n_tokens;
 static bool is_first[MAX_TOKENS + 1];   /* of a document */
-static uint64_t input_of[MAX_TOKENS], doc_of[MAX_TOKENS];       /* doc within the input */
+static uint64_t begin_of[MAX_TOKENS];    /* first token of its document */
 
 static void
 must (mm_status st)
@@ -50,6 +50,7 @@ write_input (const char *name, const struct mm_tokenizer *t, size_t input, size_
   must (mm_tokens_create (name, true, t, &w));
   for (size_t d = 0; d < docs; d++)
     {
+      uint64_t begin = n_tokens;
       double u = mm_uniform (longest, MM_RANDOM_TEST, (uint32_t) input, d);
       size_t length = even ? longest : (size_t) (u * (double) (longest + 1));
 
@@ -60,8 +61,7 @@ write_input (const char *name, const struct mm_tokenizer *t, size_t input, size_
           if (n_tokens == MAX_TOKENS)
             exit (99);
           is_first[n_tokens] = i == 0;
-          input_of[n_tokens] = input;
-          doc_of[n_tokens] = d;
+          begin_of[n_tokens] = begin;
           n_tokens++;
           must (mm_tokens_add (w, &id, 1));
         }
@@ -148,13 +148,37 @@ reported (const json_t *report, const char *split, const char *key)
   return json_integer_value (json_object_get (json_object_get (report, split), key));
 }
 
+/* Would the hash hold out the document that begins with token BEGIN?  By minimind-pack(1): the first 8 bytes of the
+   SHA-256 of its ids are the index, the next 4 the stream of a random number of the seed.  */
+static bool
+is_chosen (const struct pack_config *c, uint64_t begin)
+{
+  uint16_t ids[MAX_TOKENS];
+  char text[MM_SHA256_TEXT];
+  uint64_t word[12], index = 0, n = 0;
+
+  do
+    ids[n] = (uint16_t) (begin + n + SPECIALS);
+  while (++n + begin < n_tokens && !is_first[begin + n]);
+  must (mm_sha256_bytes (ids, 2 * n, text));
+  for (int i = 0; i < 12; i++)
+    {
+      char digits[3] = { text[2 * i], text[2 * i + 1], 0 };
+
+      word[i] = strtoull (digits, NULL, 16);
+    }
+  for (int i = 0; i < 8; i++)
+    index |= word[i] << 8 * i;
+  return mm_uniform (c->seed, MM_RANDOM_VALIDATION,
+                     (uint32_t) (word[8] | word[9] << 8 | word[10] << 16 | word[11] << 24), index) < c->validation;
+}
+
 /* The split that token G should be in, by the rules of pack(1).  */
 static enum mm_split
 split_of (const struct pack_config *c, const char *held_out, uint64_t tail, uint64_t g)
 {
   if (strcmp (held_out, "documents") == 0)
-    return mm_uniform (c->seed, MM_RANDOM_VALIDATION, (uint32_t) input_of[g], doc_of[g]) < c->validation
-           ? MM_VALIDATION : MM_TRAIN;
+    return is_chosen (c, begin_of[g]) ? MM_VALIDATION : MM_TRAIN;
   return strcmp (held_out, "tail") == 0 && g >= n_tokens - tail ? MM_VALIDATION : MM_TRAIN;
 }
 
@@ -256,12 +280,14 @@ packs_right (const struct pack_config *c)
 
 /* ---- the tests ---- */
 
-static char *two_inputs[] = { "a", "b" };
+static struct pack_input two_inputs[] = { { "a", 0 }, { "b", 0 } };
+static double one_weight[] = { 1 };
 
 static struct pack_config
 config (uint32_t seq_len, enum pack_strategy strategy)
 {
-  return (struct pack_config) { .inputs = two_inputs, .n_inputs = 2, .output = "out", .force = true,
+  return (struct pack_config) { .inputs = two_inputs, .n_inputs = 2, .weights = one_weight,
+                                .n_sources = 1, .threads = 2, .output = "out", .force = true,
                                 .seq_len = seq_len, .strategy = strategy, .validation = 0.1, .seed = 5 };
 }
 
@@ -398,7 +424,7 @@ test_refusals (const struct mm_tokenizer *t)
   c.force = false;
   ok (pack (&c) == MM_EEXIST, "an existing dataset is kept");
   c.force = true;
-  c.inputs = (char *[]) { "missing" };
+  c.inputs = (struct pack_input[]) { { "missing", 0 } };
   ok (pack (&c) == MM_ENOENT && access ("out/dataset.json", F_OK) == 0,
       "a failure leaves what was there");
 

@@ -1,0 +1,265 @@
+/* survey.c -- a first pass over the documents: which are equal, which are chosen for validation.
+   SPDX-License-Identifier: Apache-2.0
+
+   What becomes of a document depends on its text, not on its place: copies of it never part, in
+   whichever file or pass of a mix they stand.  Documents are read in blocks by one thread and
+   hashed by all.  */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <minimind/log.h>
+#include <minimind/memory.h>
+#include <minimind/random.h>
+#include <minimind/thread.h>
+
+#include "survey.h"
+
+enum
+{
+  BLOCK_BYTES = 1 << 20,        /* of ids; a longer document is hashed piece by piece */
+  BLOCK_DOCUMENTS = 1 << 13,
+  KEY = 16                      /* bytes of a digest by which documents are told apart */
+};
+
+struct block
+{
+  uint8_t *ids;                 /* BLOCK_BYTES */
+  size_t n, used;               /* documents, bytes */
+  uint64_t first;               /* number of the first document, among all inputs' */
+  uint64_t begin[BLOCK_DOCUMENTS + 1];  /* bytes */
+  uint64_t lengths[BLOCK_DOCUMENTS];    /* tokens */
+  uint8_t digests[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
+};
+
+struct surveying
+{
+  struct corpus *corpus;
+  struct mm_team *team;
+  struct mm_sha256 **hashes;    /* one a thread */
+  struct mm_sha256 *source_hash;
+  struct block *block;
+  uint8_t (*seen)[KEY];         /* an open table of keys, all zeros where free; NULL: none is kept */
+  uint64_t seen_size;
+};
+
+static uint64_t
+word (const uint8_t *p, int bytes)
+{
+  uint64_t w = 0;
+
+  for (int b = 0; b < bytes; b++)
+    w |= (uint64_t) p[b] << 8 * b;
+  return w;
+}
+
+bool
+survey_holds (const struct pack_config *c, const uint8_t digest[MM_SHA256_SIZE])
+{
+  return mm_uniform (c->seed, MM_RANDOM_VALIDATION, (uint32_t) word (digest + 8, 4), word (digest, 8))
+         < c->validation;
+}
+
+/* Was KEY there before?  It is now.  */
+static bool
+is_known (struct surveying *s, const uint8_t key[KEY])
+{
+  static const uint8_t none[KEY];
+  uint64_t at = (uint64_t) ((unsigned __int128) word (key, 8) * s->seen_size >> 64);
+
+  while (memcmp (s->seen[at], none, KEY) != 0)
+    {
+      if (memcmp (s->seen[at], key, KEY) == 0)
+        return true;
+      at = at + 1 < s->seen_size ? at + 1 : 0;
+    }
+  memcpy (s->seen[at], key, KEY);
+  return false;
+}
+
+/* Document DOCUMENT of LENGTH tokens has this digest.  */
+static void
+decide (struct surveying *s, struct source *source, uint64_t document, uint64_t length,
+        const uint8_t digest[MM_SHA256_SIZE])
+{
+  struct corpus *c = s->corpus;
+
+  mm_sha256_add (s->source_hash, digest, MM_SHA256_SIZE);
+  if (length > 0 && s->seen && is_known (s, digest))
+    {
+      source->duplicates++;
+      source->duplicate_tokens += length;
+      corpus_set_fate (c, document, FATE_DROPPED);
+      return;
+    }
+  source->documents++;
+  source->tokens += length;
+  if (length > 0)
+    source->last_length = length;
+  if (survey_holds (c->config, digest))
+    {
+      source->chosen_tokens += length;
+      corpus_set_fate (c, document, FATE_VALIDATION);
+    }
+}
+
+/* ---- blocks ---- */
+
+static void
+hash_share (void *arg, int thread, int n_threads)
+{
+  struct surveying *s = arg;
+  struct block *b = s->block;
+  size_t from, to;
+
+  mm_share (b->n, 1, thread, n_threads, &from, &to);
+  for (size_t i = from; i < to; i++)
+    {
+      mm_sha256_add (s->hashes[thread], b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
+      mm_sha256_take (s->hashes[thread], b->digests[i]);
+    }
+}
+
+static void
+end_block (struct surveying *s, struct source *source)
+{
+  struct block *b = s->block;
+
+  mm_team_run (s->team, hash_share, s);
+  for (size_t i = 0; i < b->n; i++)
+    decide (s, source, b->first + i, b->lengths[i], b->digests[i]);
+  b->first += b->n;
+  b->n = b->used = 0;
+}
+
+/* A document that fills more than a block, which is empty.  */
+static mm_status
+hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint64_t first, uint64_t length)
+{
+  struct block *b = s->block;
+  size_t width = mm_tokens_width (f), most = BLOCK_BYTES / width, n;
+
+  for (uint64_t at = 0; at < length; at += n)
+    {
+      mm_status st;
+
+      n = length - at < most ? (size_t) (length - at) : most;
+      st = mm_tokens_read_packed (f, first + at, n, b->ids, NULL);
+      if (st < 0)
+        return st;
+      mm_sha256_add (s->hashes[0], b->ids, n * width);
+    }
+  mm_sha256_take (s->hashes[0], b->digests[0]);
+  decide (s, source, b->first, length, b->digests[0]);
+  b->first++;
+  return MM_OK;
+}
+
+static mm_status
+add_document (struct surveying *s, struct source *source, struct mm_tokens *f, uint64_t doc)
+{
+  struct block *b = s->block;
+  uint64_t first, length, bytes;
+  mm_status st = mm_tokens_document (f, doc, &first, &length);
+
+  if (st < 0)
+    return st;
+  bytes = length * mm_tokens_width (f);
+  if (b->n == BLOCK_DOCUMENTS || bytes > BLOCK_BYTES - b->used)
+    end_block (s, source);
+  if (bytes > BLOCK_BYTES)
+    return hash_long (s, source, f, first, length);
+  st = mm_tokens_read_packed (f, first, (size_t) length, b->ids + b->used, NULL);
+  b->begin[b->n] = b->used;
+  b->lengths[b->n] = length;
+  b->used += (size_t) bytes;
+  b->begin[++b->n] = b->used;
+  return st;
+}
+
+/* ---- the whole ---- */
+
+static mm_status
+survey_input (struct surveying *s, struct source *source, size_t i)
+{
+  uint64_t documents = s->corpus->inputs[i].documents;
+  struct mm_tokens *f;
+  mm_status st = corpus_enter (s->corpus, i, &f);
+
+  for (uint64_t doc = 0; st >= 0 && doc < documents; doc++)
+    {
+      st = add_document (s, source, f, doc);
+      if (doc % 1024 == 0 && mm_progress_due ())
+        mm_progress ("surveying %s: document %" PRIu64 " of %" PRIu64, mm_tokens_path (f), doc, documents);
+    }
+  corpus_leave (s->corpus, i);
+  return st;
+}
+
+static mm_status
+survey_source (struct surveying *s, size_t number)
+{
+  struct source *source = &s->corpus->sources[number];
+  mm_status st = mm_sha256_open (&s->source_hash);
+
+  for (size_t i = 0; st >= 0 && i < source->inputs; i++)
+    st = survey_input (s, source, source->first_input + i);
+  if (st >= 0)
+    end_block (s, source);
+  if (s->source_hash)
+    mm_sha256_close (s->source_hash, source->sha256);
+  s->source_hash = NULL;
+  return st;
+}
+
+static mm_status
+begin (struct surveying *s)
+{
+  const struct pack_config *config = s->corpus->config;
+  mm_status st = mm_team_open (config->threads, &s->team);
+
+  if (st >= 0)
+    st = mm_alloc ("survey", 1, sizeof *s->block, &s->block);
+  if (st >= 0)
+    st = mm_alloc ("survey", BLOCK_BYTES, 1, &s->block->ids);
+  if (st >= 0)
+    st = mm_alloc ("survey", (size_t) config->threads, sizeof *s->hashes, &s->hashes);
+  for (int i = 0; st >= 0 && i < config->threads; i++)
+    st = mm_sha256_open (&s->hashes[i]);
+  if (st < 0 || !config->dedupe)
+    return st;
+  /* Three quarters full at most.  */
+  s->seen_size = s->corpus->documents + s->corpus->documents / 3 + 1;
+  return mm_alloc ("hashes of the documents", s->seen_size, KEY, &s->seen);
+}
+
+static void
+end (struct surveying *s)
+{
+  char text[MM_SHA256_TEXT];
+
+  for (int i = 0; s->hashes && i < s->corpus->config->threads; i++)
+    if (s->hashes[i])
+      mm_sha256_close (s->hashes[i], text);
+  free (s->hashes);
+  if (s->block)
+    free (s->block->ids);
+  free (s->block);
+  free (s->seen);
+  mm_team_close (s->team);
+}
+
+mm_status
+survey (struct corpus *c)
+{
+  struct surveying s = { .corpus = c };
+  mm_status st = begin (&s);
+
+  for (size_t i = 0; st >= 0 && i < c->config->n_sources; i++)
+    st = survey_source (&s, i);
+  end (&s);
+  return st;
+}

@@ -1,0 +1,17 @@
+/* survey.h -- a first pass over the documents: which are equal, which are chosen for validation.
+   SPDX-License-Identifier: Apache-2.0  */
+
+#ifndef PACK_SURVEY_H
+#define PACK_SURVEY_H
+
+#include "corpus.h"
+
+/* Read all of C, set the fates of its documents and the facts of its sources.  A document is its ids: its digest is
+   the SHA-256 of them as token files keep them.  Equal documents are those whose digests begin with
+   the same 16 bytes; the table of them takes 22 bytes a document.  */
+mm_status survey (struct corpus *c) MM_NODISCARD;
+
+/* Does a document with this digest belong to the share held out?  */
+bool survey_holds (const struct pack_config *c, const uint8_t digest[MM_SHA256_SIZE]);
+
+#endif /* PACK_SURVEY_H */
