@@ -3,10 +3,12 @@
 
    make-input tokens FILE [VOCAB] <TEXT: each line of TEXT is a document, its bytes, newline
    included, are the tokens, and eos ends it.  make-input model DIR [VOCAB [SEED]]: the preset nano
-   with random weights.  Both have the tokenizer of tests/unit/tiny.h.  */
+   with random weights.  Both have the tokenizer of tests/unit/tiny.h.  make-input adapter DIR BASE [SEED]: a
+   random adapter for the model folder BASE; SEED "zero": as it starts, "nan": with such a value.  */
 
 #include <config.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,9 @@
 
 #include <minimind/backend.h>
 #include <minimind/files.h>
+#include <minimind/lora.h>
 #include <minimind/model.h>
+#include <minimind/random.h>
 #include <minimind/tokens.h>
 
 #include "unit/tiny.h"
@@ -67,7 +71,7 @@ put_texts (const char *dir, const struct mm_tokenizer *t, const struct mm_model_
   const char *json, *config;
   size_t json_size, config_size;
   char *shape, *generation;
-  mm_status st = mm_config_text (c, &shape, &generation);
+  mm_status st = mm_config_text (c, MM_F32, &shape, &generation);
 
   mm_tokenizer_files (t, &json, &json_size, &config, &config_size);
   if (st == MM_OK)
@@ -131,6 +135,36 @@ make_model (const char *dir, const struct mm_tokenizer *t, uint64_t seed)
   return st;
 }
 
+static mm_status
+make_adapter (const char *dir, const char *base, const char *seed)
+{
+  struct mm_backend *be = NULL;
+  struct mm_model *m = NULL;
+  struct mm_params p = { NULL, 0, 0, NULL };
+  char sha256[MM_SHA256_TEXT];
+  mm_status st = mm_backend_open ("cpu", 1, &be);
+
+  if (mkdir (dir, 0777) < 0)
+    st = mm_fail_errno (dir);
+  if (st == MM_OK)
+    st = mm_model_open (be, base, false, &m);
+  if (st == MM_OK)
+    st = mm_model_sha256 (m, sha256);
+  if (st == MM_OK)
+    st = mm_lora_create (m, 2, 4, 127, 1);
+  if (st == MM_OK)
+    p = mm_model_trained (m);
+  if (st == MM_OK && strcmp (seed, "zero") != 0)
+    mm_normal (strtoull (seed, NULL, 10), MM_RANDOM_TEST, 0, 0, p.size, 0.1, p.values);
+  if (st == MM_OK && strcmp (seed, "nan") == 0)
+    p.values[p.size - 1] = NAN;
+  if (st == MM_OK)
+    st = mm_adapter_write (m, p.values, sha256, dir);
+  mm_model_free (m);
+  mm_backend_close (be);
+  return st;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -139,6 +173,13 @@ main (int argc, char **argv)
 
   if (argc < 3)
     return 64;
+  if (strcmp (argv[1], "adapter") == 0)
+    {
+      st = make_adapter (argv[2], argv[3], argc > 4 ? argv[4] : "1");
+      if (st < 0)
+        fprintf (stderr, "make-input: %s\n", mm_error_message ());
+      return st < 0;
+    }
   t = tiny_tokenizer (argc > 3 ? (uint32_t) strtoul (argv[3], NULL, 10) : TINY_VOCAB);
   if (strcmp (argv[1], "model") == 0)
     st = make_model (argv[2], t, argc > 4 ? strtoull (argv[4], NULL, 10) : 1);

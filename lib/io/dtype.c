@@ -160,3 +160,53 @@ mm_dtype_values (enum mm_dtype dtype, const void *raw, size_t count, double *val
       return false;
     }
 }
+
+/* ---- back ---- */
+
+/* The upper half of the bits, rounded to nearest even; a NaN stays one.  */
+static uint16_t
+to_bf16 (float value)
+{
+  uint32_t bits;
+
+  memcpy (&bits, &value, sizeof bits);
+  if (isnan (value))
+    return (uint16_t) (bits >> 16 | 0x40);
+  return (uint16_t) ((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Rounding happens by scaling to where the last place of the result is 1: nearest even, subnormals included.  */
+static uint16_t
+to_f16 (float value)
+{
+  uint16_t sign = signbit (value) ? 0x8000 : 0;
+  double x = fabs ((double) value), units;
+  int exponent;
+
+  if (isnan (value))
+    return sign | 0x7e00;
+  if (x >= 65520)
+    return sign | 0x7c00;
+  frexp (x, &exponent);         /* x = m * 2^exponent, 0.5 <= m < 1 */
+  if (x < 0x1p-14)
+    exponent = -13;
+  units = nearbyint (ldexp (x, 11 - exponent));
+  /* Of 11 bits the highest is implied; a carry into the exponent is what it should be.  */
+  return x < 0x1p-14 ? sign | (uint16_t) units
+                     : (uint16_t) (sign | (((uint32_t) (exponent + 14) << 10) + (uint32_t) units - 1024));
+}
+
+bool
+mm_dtype_from_f32 (enum mm_dtype dtype, const float *values, size_t count, void *raw)
+{
+  uint16_t *half = raw;
+
+  if (dtype == MM_F32)
+    memcpy (raw, values, count * sizeof *values);
+  else if (dtype == MM_F16 || dtype == MM_BF16)
+    for (size_t i = 0; i < count; i++)
+      half[i] = dtype == MM_F16 ? to_f16 (values[i]) : to_bf16 (values[i]);
+  else
+    return false;
+  return true;
+}

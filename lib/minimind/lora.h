@@ -11,6 +11,7 @@
 #ifndef MINIMIND_LORA_H
 #define MINIMIND_LORA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <minimind/error.h>
@@ -49,8 +50,39 @@ mm_status mm_lora_create (struct mm_model *m, uint32_t rank, double alpha, unsig
 /* The module of TARGET in LAYER; rank 0 where M has no adapter there.  */
 struct mm_lora_module mm_lora_module (const struct mm_model *m, uint32_t layer, enum mm_lora_target target);
 
-/* Where the values of A and B stand in the trained buffer, for a module with a rank.  */
-void mm_lora_place (const struct mm_model *m, uint32_t layer, enum mm_lora_target target, size_t *a,
-                    size_t *b);
+/* ---- adapter folders ---- */
+
+/* An adapter as PEFT writes it, in host memory: adapter_config.json and adapter_model.safetensors.  */
+struct mm_adapter;
+
+/* Open the folder DIR of an adapter for a model of shape C.  Tensors and their shapes must be those of C's linear
+   layers, A and B of each; ranks are the tensors', the scale is the configuration's (lora_alpha,
+   alpha_pattern, use_rslora).  MM_EUNSUP for what changes the mathematics (DoRA, biases, other modules saved
+   ...), by name; MM_ESHAPE for another model's; MM_EFORMAT for what is damaged, a value that is not finite
+   included; MM_ENOENT, MM_EIO.  */
+mm_status mm_adapter_open (const char *dir, const struct mm_model_config *c, struct mm_adapter **a) MM_NODISCARD;
+void mm_adapter_close (struct mm_adapter *a);   /* accepts NULL */
+
+/* SHA-256 of the tensors' file; of the base that it was trained on (mm_model_sha256), NULL where it does not
+   say.  */
+const char *mm_adapter_sha256 (const struct mm_adapter *a);
+const char *mm_adapter_base_sha256 (const struct mm_adapter *a);
+
+/* MM_ECONFLICT if A says that its base is another than the one of BASE_SHA256; *SAYS tells whether it does.  */
+mm_status mm_adapter_check_base (const struct mm_adapter *a, const char *base_sha256, bool *says) MM_NODISCARD;
+
+/* Attach it to M, with its values; refreshed.  As mm_lora_attach.  */
+mm_status mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m) MM_NODISCARD;
+
+/* DELTA [out, in] += WEIGHT * s * B A of a module, in double; *HAS false, and nothing is done, where A has no
+   such module.  */
+void mm_adapter_delta (const struct mm_adapter *a, uint32_t layer, enum mm_lora_target target, double weight,
+                       double *delta, bool *has);
+
+/* Write the adapter of M into the folder DIR, not yet published, from VALUES (host, the layout of mm_model_trained):
+   adapter_config.json and adapter_model.safetensors as PEFT reads them, with BASE_SHA256 in its metadata.
+   MM_EEXIST where they are, MM_EIO.  */
+mm_status mm_adapter_write (const struct mm_model *m, const float *values, const char *base_sha256,
+                            const char *dir) MM_NODISCARD;
 
 #endif /* MINIMIND_LORA_H */

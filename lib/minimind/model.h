@@ -11,6 +11,7 @@
 #include <minimind/backend.h>
 #include <minimind/batch.h>
 #include <minimind/error.h>
+#include <minimind/hash.h>
 #include <minimind/model_config.h>
 #include <minimind/safetensors.h>
 
@@ -52,7 +53,7 @@ struct mm_params
 
 /* What training changes: all parameters, or those of the adapter (lora.h).  Gradients, moments and updates
    have this layout.  Borrowed from M, until an adapter is attached.  */
-struct mm_params mm_model_trained (struct mm_model *m);
+struct mm_params mm_model_trained (const struct mm_model *m);
 
 /* Random start: matrices N(0, 0.02), norms 1, by (SEED, index of the tensor); refreshed.  */
 mm_status mm_model_init (struct mm_model *m, uint64_t seed) MM_NODISCARD;
@@ -68,7 +69,11 @@ mm_status mm_model_read (struct mm_model *m, const struct mm_safetensors *file) 
    MM_EFORMAT when index and shards disagree.  */
 mm_status mm_model_open (struct mm_backend *be, const char *dir, bool training, struct mm_model **m) MM_NODISCARD;
 
-/* Declare and write the parameters (or another flat buffer of the same layout, VALUES on the host, names
+/* SHA-256 of the parameters as little-endian float32 in the order of the table: what the model is, however its
+   files are cut or stored.  TEXT as in hash.h.  */
+mm_status mm_model_sha256 (struct mm_model *m, char text[MM_SHA256_TEXT]) MM_NODISCARD;
+
+/* Declare and write the trained parameters (or another flat buffer of the same layout, VALUES on the host, names
    prefixed by PREFIX) into W.  */
 mm_status mm_model_declare (const struct mm_model *m, const char *prefix,
                             struct mm_safetensors_writer *w) MM_NODISCARD;

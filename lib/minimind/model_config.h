@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <minimind/error.h>
+#include <minimind/safetensors.h>
 
 enum mm_architecture
 {
@@ -38,8 +39,10 @@ mm_status mm_config_preset (const char *name, uint32_t vocab_size, struct mm_mod
    MM_EFORMAT.  */
 mm_status mm_config_read (const char *path, struct mm_model_config *c) MM_NODISCARD;
 
-/* config.json and generation_config.json as transformers 4 and 5 read them; the caller frees.  */
-mm_status mm_config_text (const struct mm_model_config *c, char **config, char **generation) MM_NODISCARD;
+/* config.json and generation_config.json as transformers 4 and 5 read them, for weights of DTYPE (F32, BF16 or
+   F16); the caller frees.  */
+mm_status mm_config_text (const struct mm_model_config *c, enum mm_dtype dtype, char **config,
+                          char **generation) MM_NODISCARD;
 
 /* Distinct parameters, and training FLOPs a token (3 x forward, causal attention over T keys).  */
 uint64_t mm_config_parameters (const struct mm_model_config *c);

@@ -28,6 +28,10 @@ size_t mm_dtype_bits (enum mm_dtype dtype);             /* bits an element */
    floats of 16, 32 and 64 bits.  False for the other types, with nothing written.  */
 bool mm_dtype_values (enum mm_dtype dtype, const void *raw, size_t count, double *values);
 
+/* COUNT float32 at VALUES to elements of F32, F16 or BF16 at RAW, rounded to nearest even.  False for the other types,
+   with nothing written.  */
+bool mm_dtype_from_f32 (enum mm_dtype dtype, const float *values, size_t count, void *raw);
+
 enum { MM_MAX_DIMS = 8 };
 
 struct mm_tensor

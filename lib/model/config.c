@@ -177,9 +177,10 @@ write_own_fields (FILE *f, const struct mm_model_config *c)
    classes and versions.  rope_theta stands twice: version 4 reads the plain field, version 5 the
    object.  */
 static void
-write_config (FILE *f, const struct mm_model_config *c, const char *bos, const char *eos,
+write_config (FILE *f, const struct mm_model_config *c, enum mm_dtype dtype, const char *bos, const char *eos,
               const char *pad)
 {
+  const char *type = dtype == MM_BF16 ? "bfloat16" : dtype == MM_F16 ? "float16" : "float32";
   bool llama = c->architecture == MM_LLAMA;
   char eps[32], theta[32];
 
@@ -200,9 +201,9 @@ write_config (FILE *f, const struct mm_model_config *c, const char *bos, const c
   write_own_fields (f, c);
   fprintf (f, "  \"tie_word_embeddings\": %s,\n  \"initializer_range\": 0.02,\n"
               "  \"use_cache\": true,\n  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n"
-              "  \"pad_token_id\": %s,\n  \"torch_dtype\": \"float32\",\n"
-              "  \"dtype\": \"float32\"\n}\n",
-           c->tied ? "true" : "false", bos, eos, pad);
+              "  \"pad_token_id\": %s,\n  \"torch_dtype\": \"%s\",\n"
+              "  \"dtype\": \"%s\"\n}\n",
+           c->tied ? "true" : "false", bos, eos, pad, type, type);
 }
 
 /* Close F, an open_memstream of *TEXT; MM_ENOMEM if something could not be written.  */
@@ -221,7 +222,7 @@ finish_text (FILE *f, char **text)
 }
 
 mm_status
-mm_config_text (const struct mm_model_config *c, char **config, char **generation)
+mm_config_text (const struct mm_model_config *c, enum mm_dtype dtype, char **config, char **generation)
 {
   char bos[16], eos[16], pad[16];
   size_t size;
@@ -235,7 +236,7 @@ mm_config_text (const struct mm_model_config *c, char **config, char **generatio
   f = open_memstream (config, &size);
   if (!f)
     return mm_fail_errno ("config.json");
-  write_config (f, c, bos, eos, pad);
+  write_config (f, c, dtype, bos, eos, pad);
   st = finish_text (f, config);
   if (st < 0)
     return st;

@@ -4,6 +4,8 @@
 #ifndef MODEL_IMPL_H
 #define MODEL_IMPL_H
 
+#include <jansson.h>
+
 #include <minimind/lora.h>
 #include <minimind/memory.h>
 #include <minimind/model.h>
@@ -213,6 +215,31 @@ mm_status mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw,
                            int *overflow) MM_NODISCARD;
 
 /* ---- adapters ---- */
+
+/* Inputs and outputs of TARGET.  */
+void mm_lora_shape (const struct mm_model_config *c, enum mm_lora_target target, size_t *in, size_t *out);
+
+/* Sites and parameter table for a model of shape C, without device memory.  As mm_lora_attach.  */
+mm_status mm_lora_layout (const struct mm_model_config *c, const struct mm_lora_module *modules,
+                          struct mm_lora **lora) MM_NODISCARD;
+void mm_lora_free_layout (struct mm_lora *lora);        /* accepts NULL */
+
+/* The part of TARGET in LAYER, or NULL.  */
+const struct mm_lora_part *mm_lora_part (const struct mm_lora *lora, size_t layer,
+                                         enum mm_lora_target target);
+
+/* "self_attn.q_proj": where the target stands in a layer; the site it is a part of.  */
+const char *mm_lora_target_path (enum mm_lora_target target);
+enum mm_site mm_lora_target_site (enum mm_lora_target target);
+
+/* adapter_config.json (NAME in messages): refuse what changes the mathematics in other ways than by A and B; then the
+   scale of the module called MODULE ("model.layers.0.self_attn.q_proj") with RANK.  */
+mm_status mm_adapter_config_check (const char *name, const json_t *config) MM_NODISCARD;
+mm_status mm_adapter_config_scale (const char *name, const json_t *config, const char *module, uint32_t rank,
+                                   float *scale) MM_NODISCARD;
+
+/* The text of one for the adapter of M; the caller frees.  */
+mm_status mm_adapter_config_text (const struct mm_model *m, char **text) MM_NODISCARD;
 
 void mm_lora_free (struct mm_model *m);         /* accepts a model without one */
 mm_status mm_lora_refresh (struct mm_model *m) MM_NODISCARD;

@@ -13,6 +13,8 @@ lib_libcore_a_SOURCES += \
   lib/model/folder.c \
   lib/model/forward.c \
   lib/model/backward.c \
+  lib/model/adapter.c \
+  lib/model/adapter_config.c \
   lib/model/lora.c \
   lib/model/lora_pass.c \
   lib/model/pass.c \

@@ -36,6 +36,18 @@ mm_lora_target_name (enum mm_lora_target t)
   return targets[t].name;
 }
 
+const char *
+mm_lora_target_path (enum mm_lora_target t)
+{
+  return targets[t].path;
+}
+
+enum mm_site
+mm_lora_target_site (enum mm_lora_target t)
+{
+  return targets[t].site;
+}
+
 /* The target that the SIZE bytes at NAME spell, or MM_LORA_TARGETS.  */
 static enum mm_lora_target
 find_target (const char *name, size_t size)
@@ -73,9 +85,8 @@ mm_lora_targets (const char *list, unsigned *set)
 
 /* ---- shapes ---- */
 
-/* Inputs and outputs of TARGET.  */
-static void
-target_shape (const struct mm_model_config *c, enum mm_lora_target target, size_t *in, size_t *out)
+void
+mm_lora_shape (const struct mm_model_config *c, enum mm_lora_target target, size_t *in, size_t *out)
 {
   size_t kv = (size_t) c->n_kv_heads * c->head_dim, h = c->hidden_size;
 
@@ -86,18 +97,16 @@ target_shape (const struct mm_model_config *c, enum mm_lora_target target, size_
 }
 
 static mm_status
-check_modules (const struct mm_model *m, const struct mm_lora_module *modules)
+check_modules (const struct mm_model_config *c, const struct mm_lora_module *modules)
 {
-  size_t n = (size_t) m->config.n_layers * MM_LORA_TARGETS, total = 0;
+  size_t n = (size_t) c->n_layers * MM_LORA_TARGETS, total = 0;
 
-  if (m->lora)
-    return mm_fail (MM_EINVAL, "adapter: the model has one");
   for (size_t i = 0; i < n; i++)
     {
       enum mm_lora_target t = (enum mm_lora_target) (i % MM_LORA_TARGETS);
       size_t in, out;
 
-      target_shape (&m->config, t, &in, &out);
+      mm_lora_shape (c, t, &in, &out);
       if (modules[i].rank > (in < out ? in : out))
         return mm_fail (MM_EINVAL, "adapter: layer %zu: %s: rank %u, want at most %zu", i / MM_LORA_TARGETS,
                         targets[t].name, modules[i].rank, in < out ? in : out);
@@ -128,33 +137,84 @@ add_param (struct mm_lora *lora, size_t layer, enum mm_lora_target target, const
 
 /* The parts of SITE in LAYER and their parameters.  */
 static void
-lay_out_site (struct mm_model *m, size_t layer, enum mm_site site, const struct mm_lora_module *modules)
+lay_out_site (struct mm_lora *lora, const struct mm_model_config *c, size_t layer, enum mm_site site,
+              const struct mm_lora_module *modules)
 {
-  struct mm_lora_site *s = &m->lora->sites[layer * MM_SITES + site];
+  struct mm_lora_site *s = &lora->sites[layer * MM_SITES + site];
   size_t in = 0, out, y = 0;
 
-  s->a = m->lora->size;
+  s->a = lora->size;
   for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
     if (targets[t].site == site)
       {
-        target_shape (&m->config, t, &in, &out);
+        mm_lora_shape (c, t, &in, &out);
         if (modules[t].rank)
           {
             struct mm_lora_part *part = &s->parts[s->n_parts++];
 
             *part = (struct mm_lora_part) { .target = t, .rank = modules[t].rank, .scale = modules[t].scale,
                                             .u = s->rank, .y = y, .out = out };
-            part->a = add_param (m->lora, layer, t, "A", part->rank, in);
+            part->a = add_param (lora, layer, t, "A", part->rank, in);
             s->rank += part->rank;
           }
         y += out;
       }
   for (size_t i = 0; i < s->n_parts; i++)
-    s->parts[i].b = add_param (m->lora, layer, s->parts[i].target, "B", s->parts[i].out, s->parts[i].rank);
+    s->parts[i].b = add_param (lora, layer, s->parts[i].target, "B", s->parts[i].out, s->parts[i].rank);
   s->in = in;
-  if (s->rank > m->lora->widest)
-    m->lora->widest = s->rank;
+  if (s->rank > lora->widest)
+    lora->widest = s->rank;
 }
+
+mm_status
+mm_lora_layout (const struct mm_model_config *c, const struct mm_lora_module *modules, struct mm_lora **out)
+{
+  size_t n_layers = c->n_layers;
+  struct mm_lora *lora;
+  mm_status st = check_modules (c, modules);
+
+  *out = NULL;
+  if (st == MM_OK)
+    st = mm_alloc ("adapter", 1, sizeof *lora, &lora);
+  if (st < 0)
+    return st;
+  lora->n_sites = n_layers * MM_SITES;
+  st = mm_alloc ("adapter's sites", lora->n_sites, sizeof *lora->sites, &lora->sites);
+  if (st == MM_OK)
+    st = mm_alloc ("adapter's parameter table", 2 * n_layers * MM_LORA_TARGETS, sizeof *lora->params,
+                   &lora->params);
+  for (size_t l = 0; st == MM_OK && l < n_layers; l++)
+    for (enum mm_site site = 0; site < MM_SITES; site++)
+      lay_out_site (lora, c, l, site, modules + l * MM_LORA_TARGETS);
+  if (st < 0)
+    mm_lora_free_layout (lora);
+  else
+    *out = lora;
+  return st;
+}
+
+void
+mm_lora_free_layout (struct mm_lora *lora)
+{
+  if (!lora)
+    return;
+  free (lora->sites);
+  free (lora->params);
+  free (lora);
+}
+
+const struct mm_lora_part *
+mm_lora_part (const struct mm_lora *lora, size_t layer, enum mm_lora_target target)
+{
+  const struct mm_lora_site *s = &lora->sites[layer * MM_SITES + targets[target].site];
+
+  for (size_t i = 0; i < s->n_parts; i++)
+    if (s->parts[i].target == target)
+      return &s->parts[i];
+  return NULL;
+}
+
+/* ---- beside a model ---- */
 
 /* Device memory for the values, and weights that are prepared from them.  */
 static mm_status
@@ -183,23 +243,12 @@ allocate (struct mm_model *m)
 mm_status
 mm_lora_attach (struct mm_model *m, const struct mm_lora_module *modules)
 {
-  size_t n_layers = m->config.n_layers;
-  mm_status st = check_modules (m, modules);
+  mm_status st = m->lora ? mm_fail (MM_EINVAL, "adapter: the model has one")
+                         : mm_lora_layout (&m->config, modules, &m->lora);
 
-  if (st == MM_OK)
-    st = mm_alloc ("adapter", 1, sizeof *m->lora, &m->lora);
   if (st < 0)
     return st;
-  m->lora->n_sites = n_layers * MM_SITES;
-  st = mm_alloc ("adapter's sites", m->lora->n_sites, sizeof *m->lora->sites, &m->lora->sites);
-  if (st == MM_OK)
-    st = mm_alloc ("adapter's parameter table", 2 * n_layers * MM_LORA_TARGETS, sizeof *m->lora->params,
-                   &m->lora->params);
-  for (size_t l = 0; st == MM_OK && l < n_layers; l++)
-    for (enum mm_site site = 0; site < MM_SITES; site++)
-      lay_out_site (m, l, site, modules + l * MM_LORA_TARGETS);
-  if (st == MM_OK)
-    st = allocate (m);
+  st = allocate (m);
   if (st < 0)
     mm_lora_free (m);
   return st;
@@ -212,16 +261,14 @@ mm_lora_free (struct mm_model *m)
 
   if (!lora)
     return;
-  for (size_t i = 0; lora->sites && i < lora->n_sites; i++)
+  for (size_t i = 0; i < lora->n_sites; i++)
     {
       mm_weight_free (m->be, lora->sites[i].w_a);
       for (size_t k = 0; k < lora->sites[i].n_parts; k++)
         mm_weight_free (m->be, lora->sites[i].parts[k].w_b);
     }
   mm_backend_release (m->be, lora->values);
-  free (lora->sites);
-  free (lora->params);
-  free (lora);
+  mm_lora_free_layout (lora);
   m->lora = NULL;
 }
 
@@ -288,33 +335,11 @@ mm_lora_create (struct mm_model *m, uint32_t rank, double alpha, unsigned set, u
 
 /* ---- looking ---- */
 
-/* The part of TARGET in LAYER, or NULL.  */
-static const struct mm_lora_part *
-find_part (const struct mm_model *m, uint32_t layer, enum mm_lora_target target)
-{
-  const struct mm_lora_site *s
-    = m->lora ? &m->lora->sites[layer * (size_t) MM_SITES + targets[target].site] : NULL;
-
-  for (size_t i = 0; s && i < s->n_parts; i++)
-    if (s->parts[i].target == target)
-      return &s->parts[i];
-  return NULL;
-}
-
 struct mm_lora_module
 mm_lora_module (const struct mm_model *m, uint32_t layer, enum mm_lora_target target)
 {
-  const struct mm_lora_part *part = find_part (m, layer, target);
+  const struct mm_lora_part *part = m->lora ? mm_lora_part (m->lora, layer, target) : NULL;
 
   return part ? (struct mm_lora_module) { (uint32_t) part->rank, part->scale }
               : (struct mm_lora_module) { 0, 0 };
-}
-
-void
-mm_lora_place (const struct mm_model *m, uint32_t layer, enum mm_lora_target target, size_t *a, size_t *b)
-{
-  const struct mm_lora_part *part = find_part (m, layer, target);
-
-  *a = part->a;
-  *b = part->b;
 }

@@ -167,7 +167,7 @@ mm_model_values (struct mm_model *m)
 }
 
 struct mm_params
-mm_model_trained (struct mm_model *m)
+mm_model_trained (const struct mm_model *m)
 {
   if (m->lora)
     return (struct mm_params) { m->lora->params, m->lora->n_params, m->lora->size, m->lora->values };

@@ -249,6 +249,35 @@ mm_model_read (struct mm_model *m, const struct mm_safetensors *file)
   return mm_model_read_files (m, &f);
 }
 
+/* ---- identity ---- */
+
+mm_status
+mm_model_sha256 (struct mm_model *m, char text[MM_SHA256_TEXT])
+{
+  enum { PIECE = 1 << 18 };
+  struct mm_sha256 *hash;
+  float *x;
+  mm_status st = mm_alloc ("model's hash", PIECE, sizeof *x, &x);
+
+  if (st == MM_OK)
+    st = mm_sha256_open (&hash);
+  if (st < 0)
+    {
+      free (x);
+      return st;
+    }
+  for (size_t at = 0; st == MM_OK && at < m->size; at += PIECE)
+    {
+      size_t n = m->size - at < PIECE ? m->size - at : PIECE;
+
+      st = mm_backend_get (m->be, x, m->values + at, n * sizeof *x);
+      mm_sha256_add (hash, x, n * sizeof *x);
+    }
+  mm_sha256_close (hash, text);
+  free (x);
+  return st;
+}
+
 /* ---- writing ---- */
 
 /* PREFIX and the name of P; false when they do not fit.  */
@@ -263,9 +292,11 @@ mm_model_declare (const struct mm_model *m, const char *prefix, struct mm_safete
 {
   mm_status st = MM_OK;
 
-  for (size_t i = 0; st == MM_OK && i < m->n_params; i++)
+  struct mm_params trained = mm_model_trained (m);
+
+  for (size_t i = 0; st == MM_OK && i < trained.count; i++)
     {
-      const struct mm_param *p = &m->params[i];
+      const struct mm_param *p = &trained.param[i];
       const uint64_t shape[2] = { p->n_dims == 2 ? p->rows : p->cols, p->cols };
       char name[256];
 
@@ -282,9 +313,11 @@ mm_model_write (const struct mm_model *m, const char *prefix, const float *value
 {
   mm_status st = MM_OK;
 
-  for (size_t i = 0; st == MM_OK && i < m->n_params; i++)
+  struct mm_params trained = mm_model_trained (m);
+
+  for (size_t i = 0; st == MM_OK && i < trained.count; i++)
     {
-      const struct mm_param *p = &m->params[i];
+      const struct mm_param *p = &trained.param[i];
       char name[256];
 
       if (!prefixed_name (prefix, p, name))

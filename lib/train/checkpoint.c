@@ -56,7 +56,7 @@ write_texts (const char *dir, const struct contents *x)
   char *config = NULL, *generation = NULL, *state = NULL;
   const char *json, *json_config;
   size_t json_size, json_config_size;
-  mm_status st = mm_config_text (mm_model_config (x->model), &config, &generation);
+  mm_status st = mm_config_text (mm_model_config (x->model), MM_F32, &config, &generation);
 
   mm_tokenizer_files (x->t, &json, &json_size, &json_config, &json_config_size);
   if (st == MM_OK)

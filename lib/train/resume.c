@@ -42,7 +42,7 @@ static mm_status
 shape_object (const struct mm_model_config *shape, json_t **object)
 {
   char *config = NULL, *generation = NULL;
-  mm_status st = mm_config_text (shape, &config, &generation);
+  mm_status st = mm_config_text (shape, MM_F32, &config, &generation);
 
   *object = NULL;
   if (st == MM_OK)

@@ -14,6 +14,7 @@ tests_make_input_SOURCES = tests/make-input.c
 cli_tests += tests/cli/pretrain.sh
 cli_tests += tests/cli/resume.sh
 cli_tests += tests/cli/eval.sh
+cli_tests += tests/cli/lora-merge.sh
 cli_tests += tests/cli/generate.sh
 cli_tests += tests/cli/train-tokenizer.sh
 cli_tests += tests/cli/tokenize.sh

@@ -59,7 +59,7 @@ rewrite (struct mm_backend *be, const char *from, const char *to)
 
   if (st < 0)
     return st;
-  st = mm_config_text (mm_model_config (m), &config, &generation);
+  st = mm_config_text (mm_model_config (m), MM_F32, &config, &generation);
   if (st == MM_OK)
     st = write_text (to, "config.json", config);
   if (st == MM_OK)

@@ -17,6 +17,11 @@ cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
 unit_tests += tests/interop/chat
 EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl
+unit_tests += tests/interop/adapter
+EXTRA_DIST += tests/interop/make-adapter-goldens.py tests/interop/adapter/base/config.json \
+  tests/interop/adapter/base/model.safetensors \
+  $(foreach a,plain patterns rslora,$(foreach f,adapter_config.json adapter_model.safetensors merged.safetensors \
+    logits.safetensors,tests/interop/adapter/$(a)/$(f)))
 # By hand, where HuggingFace tokenizers is installed.
 EXTRA_PROGRAMS += tests/interop/sweep
 EXTRA_DIST += tests/interop/sweep-tokenizers.py

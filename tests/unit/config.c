@@ -228,7 +228,7 @@ test_text (void)
   for (size_t i = 0; mm_preset_names[i]; i++)
     {
       ok (mm_config_preset (mm_preset_names[i], 6400, &c) == MM_OK
-          && mm_config_text (&c, &config, &generation) == MM_OK, mm_preset_names[i]);
+          && mm_config_text (&c, MM_F32, &config, &generation) == MM_OK, mm_preset_names[i]);
       ok (read_text (config, &back) == MM_OK && back.architecture == c.architecture
           && back.hidden_size == c.hidden_size && back.n_layers == c.n_layers
           && back.n_heads == c.n_heads && back.n_kv_heads == c.n_kv_heads
@@ -245,7 +245,7 @@ test_text (void)
   c.rope_theta = 123456.789;
   c.eos_id = -1;
   c.tied = false;
-  ok (mm_config_text (&c, &config, &generation) == MM_OK
+  ok (mm_config_text (&c, MM_F32, &config, &generation) == MM_OK
       && read_text (config, &back) == MM_OK && back.rms_eps == c.rms_eps
       && back.rope_theta == c.rope_theta && !back.tied, "odd numbers read back the same");
   ok (strstr (config, "\"rope_scaling\": null") && strstr (config, "\"rope_theta\": 123456.789,")

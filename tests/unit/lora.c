@@ -64,7 +64,7 @@ test_start (struct mm_backend *be)
   unsigned set = 1u << MM_LORA_Q | 1u << MM_LORA_V | 1u << MM_LORA_DOWN;
   bool started = mm_lora_create (m, 3, 6, set, 5) == MM_OK;
   struct mm_params p = mm_model_trained (m);
-  size_t a, b, at = 0;
+  size_t at = 0;
   bool dense = true, uniform = true, zero = true;
   double largest = 0;
 
@@ -88,9 +88,8 @@ test_start (struct mm_backend *be)
   ok (dense && at == p.size, "they lie side by side");
   ok (uniform && largest > 0.9, "A is uniform within 1 / sqrt (in)");
   ok (zero, "B is zero");
-  mm_lora_place (m, 1, MM_LORA_DOWN, &a, &b);
-  ok (strcmp (p.param[p.count - 2].name, "base_model.model.model.layers.1.mlp.down_proj.lora_A.weight") == 0
-      && a == p.param[p.count - 2].offset && b == p.param[p.count - 1].offset, "names and places");
+  ok (strcmp (p.param[p.count - 2].name, "base_model.model.model.layers.1.mlp.down_proj.lora_A.weight") == 0,
+      "names");
   ok (mm_lora_module (m, 0, MM_LORA_V).rank == 3 && mm_lora_module (m, 0, MM_LORA_V).scale == 2
       && mm_lora_module (m, 0, MM_LORA_K).rank == 0, "modules");
   mm_model_free (m);

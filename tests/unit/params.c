@@ -400,7 +400,7 @@ put_config (const char *dir, const struct mm_model *m)
 {
   char *config, *generation, *path = mm_path_join (dir, "config.json");
 
-  must (mm_config_text (mm_model_config (m), &config, &generation));
+  must (mm_config_text (mm_model_config (m), MM_F32, &config, &generation));
   put_text (path, config);
   free (path);
   free (config);
@@ -494,7 +494,7 @@ test_open (void)
   /* Terabytes by its claim: refused before memory is taken.  */
   huge.hidden_size = 1 << 20;
   huge.ffn_size = 1 << 22;
-  must (mm_config_text (&huge, &config, &generation));
+  must (mm_config_text (&huge, MM_F32, &config, &generation));
   put_text ("d/config.json", config);
   ok (mm_model_open (be, "d", true, &back) == MM_ESHAPE && !back
       && strstr (mm_error_message (), "model.embed_tokens.weight"),

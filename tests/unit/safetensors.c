@@ -479,6 +479,64 @@ test_dtypes (void)
       "no values of other types");
 }
 
+/* The nearest of all finite values of a 16-bit type to X, ties to the even one, by search.  */
+static uint16_t
+nearest (enum mm_dtype dtype, float x)
+{
+  uint16_t best = 0;
+  double least = HUGE_VAL;
+
+  for (uint32_t h = 0; h < 0x8000; h++)
+    {
+      uint16_t half = (uint16_t) h;
+      double value, away;
+
+      mm_dtype_values (dtype, &half, 1, &value);
+      if (!isfinite (value))
+        continue;
+      away = fabs (value - fabs ((double) x));
+      if (away < least || (away == least && half % 2 == 0))
+        {
+          least = away;
+          best = half;
+        }
+    }
+  return best | (signbit (x) ? 0x8000 : 0);
+}
+
+static void
+test_rounding (enum mm_dtype dtype, const char *name)
+{
+  static const float values[] = {
+    0, -0.0f, 1, -1.5f, 0.1f, 65504, 65519, 0x1p-14f, 0x1.ffcp-15f, 0x1.ffep-15f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f,
+    0x1.8p-24f, 1e-30f, 0x1.002p0f, 0x1.006p0f, 0x1.01p0f, 0x1.03p0f, 3.14159265f, -2.71828f, 1234.567f
+  };
+  uint16_t half;
+  float special[] = { INFINITY, -INFINITY, NAN };
+  double back;
+  bool same = true, nearly = true;
+
+  for (uint32_t h = 0; h < 0x10000; h++)
+    {
+      uint16_t before = (uint16_t) h;
+      float x;
+
+      mm_dtype_values (dtype, &before, 1, &back);
+      x = (float) back;
+      same = same && (isnan (x) || (mm_dtype_from_f32 (dtype, &x, 1, &half) && half == before));
+    }
+  ok (same, name);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    nearly = mm_dtype_from_f32 (dtype, &values[i], 1, &half) && half == nearest (dtype, values[i]) && nearly;
+  ok (nearly, "rounded to the nearest, ties to even");
+  for (int i = 0; i < 3; i++)
+    {
+      mm_dtype_from_f32 (dtype, &special[i], 1, &half);
+      mm_dtype_values (dtype, &half, 1, &back);
+      ok (isnan (special[i]) ? isnan (back) : back == special[i], "what is not finite stays so");
+    }
+}
+
 int
 main (void)
 {
@@ -494,5 +552,8 @@ main (void)
   test_writer_errors ();
   test_empty ();
   test_dtypes ();
+  test_rounding (MM_F16, "F16: all values there and back");
+  test_rounding (MM_BF16, "BF16: all values there and back");
+  ok (!mm_dtype_from_f32 (MM_F64, &(float) { 1 }, 1, &(double) { 0 }), "no other types");
   return tap_done ();
 }

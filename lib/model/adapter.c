@@ -1,0 +1,327 @@
+/* adapter.c -- PEFT's adapter folders: their tensors, read and applied.
+   SPDX-License-Identifier: Apache-2.0
+
+   Source of the names: PEFT's utils/save_and_load.py.  */
+
+#include <config.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+#include <minimind/hash.h>
+#include <minimind/json.h>
+
+#include "impl.h"
+
+enum { CONFIG_LIMIT = 16 << 20 };       /* bytes */
+
+struct mm_adapter
+{
+  struct mm_lora *layout;
+  float *values;                /* of all parameters, in the layout's order */
+  char sha256[MM_SHA256_TEXT], base_sha256[MM_SHA256_TEXT];     /* base: "" for none */
+};
+
+/* The files of a folder while it is read.  */
+struct source
+{
+  const struct mm_model_config *shape;
+  char *config_path, *path;
+  json_t *config;
+  struct mm_safetensors *file;
+  struct mm_lora_module *modules;       /* n_layers * MM_LORA_TARGETS */
+};
+
+static const char prefix[] = "base_model.model.";
+
+/* Take the tensor's name apart: MODULE points to "model.layers.L.PATH".  False if no linear layer has it.  */
+static bool
+parse_name (const struct mm_model_config *c, const char *name, uint32_t *layer, enum mm_lora_target *target,
+            char *which)
+{
+  int at = 0;
+  unsigned l;
+
+  if (strncmp (name, prefix, sizeof prefix - 1) != 0
+      || sscanf (name + sizeof prefix - 1, "model.layers.%9u.%n", &l, &at) != 1 || at == 0 || l >= c->n_layers)
+    return false;
+  name += sizeof prefix - 1 + at;
+  for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
+    {
+      const char *path = mm_lora_target_path (t);
+      size_t n = strlen (path);
+
+      if (strncmp (name, path, n) == 0
+          && (strcmp (name + n, ".lora_A.weight") == 0 || strcmp (name + n, ".lora_B.weight") == 0))
+        {
+          *layer = l;
+          *target = t;
+          *which = name[n + sizeof ".lora_" - 1];
+          return true;
+        }
+    }
+  return false;
+}
+
+/* Check the shape of tensor T and take its rank; A and B must agree.  */
+static mm_status
+take_rank (struct source *s, const struct mm_tensor *t)
+{
+  uint32_t layer;
+  enum mm_lora_target target;
+  char which;
+  size_t in, out;
+  uint64_t rank, other;
+  struct mm_lora_module *module;
+
+  if (!parse_name (s->shape, t->name, &layer, &target, &which))
+    return mm_fail (MM_EUNSUP, "%s: %.120s is no A or B of a linear layer of this model", s->path, t->name);
+  mm_lora_shape (s->shape, target, &in, &out);
+  rank = t->n_dims == 2 ? t->shape[which == 'A' ? 0 : 1] : 0;
+  other = t->n_dims == 2 ? t->shape[which == 'A' ? 1 : 0] : 0;
+  if (other != (which == 'A' ? in : out) || rank == 0 || rank > (in < out ? in : out))
+    return mm_fail (MM_ESHAPE, "%s: %s: want [%s, %zu]%s of a rank up to %zu, found [%llu, %llu]", s->path, t->name,
+                    which == 'A' ? "rank" : "out", in, which == 'A' ? "" : " (out first)", in < out ? in : out,
+                    (unsigned long long) (t->n_dims == 2 ? t->shape[0] : 0),
+                    (unsigned long long) (t->n_dims == 2 ? t->shape[1] : 0));
+  module = &s->modules[layer * MM_LORA_TARGETS + target];
+  if (module->rank && module->rank != rank)
+    return mm_fail (MM_ESHAPE, "%s: %s: rank %llu, but its partner has %u", s->path, t->name,
+                    (unsigned long long) rank, module->rank);
+  module->rank = (uint32_t) rank;
+  return MM_OK;
+}
+
+/* Ranks from the tensors, scales from the configuration.  */
+static mm_status
+read_modules (struct source *s)
+{
+  size_t n = (size_t) s->shape->n_layers * MM_LORA_TARGETS;
+  mm_status st = mm_alloc ("adapter's modules", n, sizeof *s->modules, &s->modules);
+
+  for (size_t i = 0; st == MM_OK && i < mm_safetensors_count (s->file); i++)
+    st = take_rank (s, mm_safetensors_at (s->file, i));
+  for (size_t i = 0; st == MM_OK && i < n; i++)
+    if (s->modules[i].rank)
+      {
+        char name[96];
+
+        snprintf (name, sizeof name, "model.layers.%zu.%s", i / MM_LORA_TARGETS,
+                  mm_lora_target_path ((enum mm_lora_target) (i % MM_LORA_TARGETS)));
+        st = mm_adapter_config_scale (s->config_path, s->config, name, s->modules[i].rank, &s->modules[i].scale);
+      }
+  return st;
+}
+
+/* Each tensor into its place; A without B is missing one.  */
+static mm_status
+read_values (struct source *s, struct mm_adapter *a)
+{
+  mm_status st = mm_alloc ("adapter", a->layout->size, sizeof *a->values, &a->values);
+
+  for (size_t i = 0; st == MM_OK && i < a->layout->n_params; i++)
+    {
+      const struct mm_param *p = &a->layout->params[i];
+      const struct mm_tensor *t = mm_safetensors_find (s->file, p->name);
+
+      if (!t)
+        return mm_fail (MM_EFORMAT, "%s: %s is missing", s->path, p->name);
+      st = mm_safetensors_read_f32 (s->file, t, a->values + p->offset);
+      for (size_t k = 0; st == MM_OK && k < p->size; k++)
+        if (!isfinite (a->values[p->offset + k]))
+          st = mm_fail (MM_EFORMAT, "%s: %s holds a value that is not finite", s->path, p->name);
+    }
+  return st;
+}
+
+/* Hashes: the file's own, and what it says of its base.  */
+static mm_status
+read_identity (struct source *s, struct mm_adapter *a)
+{
+  const char *base = mm_safetensors_meta (s->file, "base_sha256");
+
+  if (base && strlen (base) != MM_SHA256_TEXT - 1)
+    return mm_fail (MM_EFORMAT, "%s: base_sha256: want 64 digits, found %zu characters", s->path, strlen (base));
+  if (base)
+    strcpy (a->base_sha256, base);
+  return mm_sha256_file (s->path, a->sha256);
+}
+
+static mm_status
+open_files (const char *dir, struct source *s)
+{
+  mm_status st;
+
+  s->config_path = mm_path_join (dir, "adapter_config.json");
+  s->path = mm_path_join (dir, "adapter_model.safetensors");
+  st = s->config_path && s->path ? mm_json_read (s->config_path, CONFIG_LIMIT, &s->config)
+                                 : mm_fail (MM_ENOMEM, "%s: no memory", dir);
+  if (st == MM_OK)
+    st = mm_adapter_config_check (s->config_path, s->config);
+  if (st == MM_OK)
+    st = mm_safetensors_open (s->path, &s->file);
+  if (st == MM_ENOENT && s->config)
+    {
+      char *pickle = mm_path_join (dir, "adapter_model.bin");
+
+      if (pickle && access (pickle, F_OK) == 0)
+        st = mm_fail (MM_EUNSUP, "%s: a pickle; save the adapter as safetensors (PEFT's save_pretrained does)", pickle);
+      free (pickle);
+    }
+  return st;
+}
+
+mm_status
+mm_adapter_open (const char *dir, const struct mm_model_config *c, struct mm_adapter **out)
+{
+  struct source s = { .shape = c };
+  struct mm_adapter *a;
+  mm_status st = mm_alloc ("adapter", 1, sizeof *a, &a);
+
+  *out = NULL;
+  if (st < 0)
+    return st;
+  st = open_files (dir, &s);
+  if (st == MM_OK)
+    st = read_modules (&s);
+  if (st == MM_OK && mm_safetensors_count (s.file) == 0)
+    st = mm_fail (MM_EFORMAT, "%s: an adapter without tensors", s.path);
+  if (st == MM_OK)
+    st = mm_lora_layout (c, s.modules, &a->layout);
+  if (st == MM_OK)
+    st = read_values (&s, a);
+  if (st == MM_OK)
+    st = read_identity (&s, a);
+  json_decref (s.config);
+  mm_safetensors_close (s.file);
+  free (s.modules);
+  free (s.config_path);
+  free (s.path);
+  if (st < 0)
+    mm_adapter_close (a);
+  else
+    *out = a;
+  return st;
+}
+
+void
+mm_adapter_close (struct mm_adapter *a)
+{
+  if (!a)
+    return;
+  mm_lora_free_layout (a->layout);
+  free (a->values);
+  free (a);
+}
+
+const char *
+mm_adapter_sha256 (const struct mm_adapter *a)
+{
+  return a->sha256;
+}
+
+const char *
+mm_adapter_base_sha256 (const struct mm_adapter *a)
+{
+  return *a->base_sha256 ? a->base_sha256 : NULL;
+}
+
+mm_status
+mm_adapter_check_base (const struct mm_adapter *a, const char *base_sha256, bool *says)
+{
+  *says = *a->base_sha256 != '\0';
+  if (!*says || strcmp (a->base_sha256, base_sha256) == 0)
+    return MM_OK;
+  return mm_fail (MM_ECONFLICT, "the adapter was trained on the weights %.16s..., the base has %.16s...",
+                  a->base_sha256, base_sha256);
+}
+
+mm_status
+mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m)
+{
+  size_t n = (size_t) m->config.n_layers * MM_LORA_TARGETS;
+  struct mm_lora_module *modules;
+  mm_status st = mm_alloc ("adapter's modules", n, sizeof *modules, &modules);
+
+  for (size_t i = 0; st == MM_OK && i < n; i++)
+    {
+      const struct mm_lora_part *part
+        = mm_lora_part (a->layout, i / MM_LORA_TARGETS, (enum mm_lora_target) (i % MM_LORA_TARGETS));
+
+      if (part)
+        modules[i] = (struct mm_lora_module) { (uint32_t) part->rank, part->scale };
+    }
+  if (st == MM_OK)
+    st = mm_lora_attach (m, modules);
+  free (modules);
+  if (st == MM_OK)
+    st = mm_backend_put (m->be, m->lora->values, a->values, a->layout->size * sizeof *a->values);
+  return st < 0 ? st : mm_lora_refresh (m);
+}
+
+void
+mm_adapter_delta (const struct mm_adapter *a, uint32_t layer, enum mm_lora_target target, double weight,
+                  double *delta, bool *has)
+{
+  const struct mm_lora_part *part = mm_lora_part (a->layout, layer, target);
+  const struct mm_lora_site *site;
+  const float *x, *y;
+
+  *has = part != NULL;
+  if (!part)
+    return;
+  site = &a->layout->sites[layer * MM_SITES + mm_lora_target_site (target)];
+  x = a->values + part->a;
+  y = a->values + part->b;
+  for (size_t i = 0; i < part->out; i++)
+    for (size_t j = 0; j < site->in; j++)
+      {
+        double sum = 0;
+
+        for (size_t r = 0; r < part->rank; r++)
+          sum += (double) y[i * part->rank + r] * (double) x[r * site->in + j];
+        delta[i * site->in + j] += weight * (double) part->scale * sum;
+      }
+}
+
+/* ---- writing ---- */
+
+static mm_status
+write_tensors (const struct mm_model *m, const float *values, const char *base_sha256, const char *path)
+{
+  struct mm_safetensors_writer *w;
+  mm_status st = mm_safetensors_create (path, false, false, &w);
+
+  if (st < 0)
+    return st;
+  st = mm_safetensors_add_meta (w, "base_sha256", base_sha256);
+  if (st == MM_OK)
+    st = mm_model_declare (m, "", w);
+  if (st == MM_OK)
+    st = mm_model_write (m, "", values, w);
+  if (st < 0)
+    mm_safetensors_abort (w);
+  return st < 0 ? st : mm_safetensors_commit (w, NULL);
+}
+
+mm_status
+mm_adapter_write (const struct mm_model *m, const float *values, const char *base_sha256, const char *dir)
+{
+  char *config_path = mm_path_join (dir, "adapter_config.json");
+  char *path = mm_path_join (dir, "adapter_model.safetensors");
+  char *config = NULL;
+  mm_status st = config_path && path ? mm_adapter_config_text (m, &config) : mm_fail (MM_ENOMEM, "%s: no memory", dir);
+
+  if (st == MM_OK)
+    st = mm_write_file (config_path, config, strlen (config));
+  if (st == MM_OK)
+    st = write_tensors (m, values, base_sha256, path);
+  free (config);
+  free (config_path);
+  free (path);
+  return st;
+}
