@@ -69,7 +69,8 @@ listed (int dir, const char *name, const char *suffix, bool folders)
 
   if (*suffix)
     return true;
-  return fstatat (dir, name, &s, 0) == 0 && (folders ? S_ISDIR (s.st_mode) : S_ISREG (s.st_mode));
+  /* So is what cannot be looked at.  */
+  return fstatat (dir, name, &s, 0) < 0 ? errno != ENOENT : folders ? S_ISDIR (s.st_mode) : S_ISREG (s.st_mode);
 }
 
 mm_status

@@ -8,7 +8,7 @@ digest_sources="
   lib/base/elementary.c lib/base/random.c lib/base/normal.c
   lib/data/batch.c lib/data/order.c
   lib/model/config.c lib/model/params.c lib/model/model.c lib/model/forward.c lib/model/backward.c
-  lib/model/pass.c
+  lib/model/pass.c lib/model/lora.c lib/model/lora_pass.c
   lib/train/schedule.c lib/train/optimizer.c"
 
 # build_digest DIR COMPILER... : leave DIR/digest.  The kernel sets to build are those that DIR/config.h

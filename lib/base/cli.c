@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 
 static const char *program_name = "minimind";
 static void (*at_signal) (void);
+static atomic_int holds;        /* while it is not 0 ... */
+static atomic_int waiting;      /* ... a signal that came waits here */
 
 const char *argp_program_bug_address = PACKAGE_BUGREPORT;
 
@@ -70,6 +73,11 @@ end_by_signal (int signo)
 {
   void (*fn) (void) = at_signal;
 
+  if (atomic_load (&holds) > 0)
+    {
+      atomic_store (&waiting, signo);
+      return;
+    }
   if (fn)
     fn ();
   signal (signo, SIG_DFL);
@@ -87,6 +95,7 @@ catch_signals (void)
       struct sigaction old, new = { 0 };
 
       new.sa_handler = end_by_signal;
+      new.sa_flags = SA_RESTART;
       sigemptyset (&new.sa_mask);
       if (sigaction (signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction (signals[i], &new, NULL);
@@ -112,6 +121,21 @@ void
 mm_cli_at_signal (void (*fn) (void))
 {
   at_signal = fn;
+}
+
+void
+mm_cli_hold_signals (void)
+{
+  atomic_fetch_add (&holds, 1);
+}
+
+void
+mm_cli_release_signals (void)
+{
+  int signo;
+
+  if (atomic_fetch_sub (&holds, 1) == 1 && (signo = atomic_exchange (&waiting, 0)) != 0)
+    raise (signo);
 }
 
 /* Options of every tool.  */

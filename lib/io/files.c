@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <minimind/cli.h>
 #include <minimind/files.h>
 
 #include "fd.h"
@@ -398,11 +399,13 @@ mm_output_commit_all (struct mm_output *const *outs, size_t count)
 
   for (size_t i = 0; i < count && st == MM_OK; i++)
     st = output_settle (outs[i]);
+  mm_cli_hold_signals ();
   for (; renamed < count && st == MM_OK; renamed += st == MM_OK)
     st = output_rename (outs[renamed]);
   for (size_t i = 0; st < 0 && i < renamed; i++)
     if (outs[i]->published && !outs[i]->replaced)
       unlink (outs[i]->path);
+  mm_cli_release_signals ();
   for (size_t i = 0; i < count && st == MM_OK; i++)
     if (outs[i]->published)
       st = mm_sync_published (outs[i]->path);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <minimind/cli.h>
 #include <minimind/files.h>
 
 #include "fd.h"
@@ -140,6 +141,7 @@ replace (struct mm_output_dir *out)
   aside = mm_temporary_name (out->path);
   if (!aside)
     return mm_fail (MM_ENOMEM, "%s: no memory", out->path);
+  mm_cli_hold_signals ();
   if (rename (out->path, aside) < 0)
     st = mm_fail_errno_output (out->path);
   else if (rename (out->temp, out->path) < 0)
@@ -149,28 +151,49 @@ replace (struct mm_output_dir *out)
     }
   else
     {
-      free (out->temp);
+      char *old = out->temp;
+
       out->temp = aside;
-      return MM_OK;
+      aside = old;
     }
+  mm_cli_release_signals ();
   free (aside);
+  return st;
+}
+
+/* Let the folder take its name, with FORCE another result's.  *REPLACED: that one now stands under the temporary
+   name.  */
+static mm_status
+publish (struct mm_output_dir *out, bool *replaced)
+{
+  enum { MAX_TRIES = 100 };     /* others may publish and replace at the same time */
+  struct stat s;
+  mm_status st = MM_OK;
+
+  *replaced = false;
+  for (int i = 0; i < MAX_TRIES; i++)
+    {
+      st = mm_rename_new (out->temp, out->path);
+      if (st != MM_EEXIST || !out->force)
+        return st;
+      st = look (out->path, true);
+      if (st == MM_OK)
+        st = replace (out);
+      *replaced = st == MM_OK;
+      if (st == MM_OK || lstat (out->path, &s) == 0)
+        return st;
+    }
   return st;
 }
 
 mm_status
 mm_output_dir_commit (struct mm_output_dir *out)
 {
-  struct stat s;
   bool replaced = false;
   mm_status st = mm_sync_dir (out->temp);
 
-  if (st == MM_OK && out->force && lstat (out->path, &s) == 0)
-    {
-      st = replace (out);
-      replaced = st == MM_OK;
-    }
-  else if (st == MM_OK)
-    st = mm_rename_new (out->temp, out->path);
+  if (st == MM_OK)
+    st = publish (out, &replaced);
   if (st == MM_OK)
     st = mm_sync_published (out->path);
   /* After a replacement the old folder stands under the temporary name.  */
@@ -189,12 +212,15 @@ void
 mm_output_dir_abort (struct mm_output_dir *out)
 {
   char message[2048];
+  const char *at;
 
   if (!out)
     return;
-  /* The reason for giving up is what the caller will report.  */
+  /* The reason for giving up is what the caller will report; people know the folder by its name to be.  */
   snprintf (message, sizeof message, "%s", mm_error_message ());
-  if (mm_remove_tree (out->temp) < 0)
-    (void) mm_fail (MM_EIO, "%s", message);
+  at = strstr (message, out->temp);
+  if (mm_remove_tree (out->temp) < 0 || at)
+    (void) mm_fail (MM_EIO, "%.*s%s%s", (int) (at ? at - message : 0), message, at ? out->path : message,
+                    at ? at + strlen (out->temp) : "");
   output_dir_free (out);
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,21 +155,16 @@ mm_temporary_name (const char *path)
 static bool
 make (const char *name, int *fd, int *ticket)
 {
-  sigset_t ending, before;
   int error = 0;
 
-  sigemptyset (&ending);
-  sigaddset (&ending, SIGINT);
-  sigaddset (&ending, SIGTERM);
-  sigaddset (&ending, SIGHUP);
-  pthread_sigmask (SIG_BLOCK, &ending, &before);
+  mm_cli_hold_signals ();
   if (fd)
     *fd = open (name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd ? *fd < 0 : mkdir (name, 0777) < 0)
     error = errno;
   else
     *ticket = remember (name, !fd);
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  mm_cli_release_signals ();
   errno = error;
   return error == 0;
 }

@@ -50,6 +50,11 @@ void mm_cli_begin (const char *program);
    outputs with it.  The signal then takes its default action.  */
 void mm_cli_at_signal (void (*fn) (void));
 
+/* Between hold and release, which nest, such a signal waits, on whatever thread it comes: for the moments in which
+   half a thing is done that FN could not undo.  */
+void mm_cli_hold_signals (void);
+void mm_cli_release_signals (void);
+
 /* Parse ARG as a number for option --NAME, within [MIN, MAX]; otherwise
    argp_error, which prints the range and exits with 64.  mm_cli_size takes
    the suffixes K, M, G (powers of 1024).  */

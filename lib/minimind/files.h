@@ -63,7 +63,7 @@ void mm_output_abort (struct mm_output *out);
    two are exchanged and the old one removed after the new one stands; but a PATH that is no result of
    this suite (it holds folders, or no dataset.json, config.json or adapter_config.json, and is not
    empty) is MM_EEXIST all the same.  MM_EUSAGE for a PATH like "." or "/"; MM_EIO.  commit fails as a
-   file's does.  */
+   file's does.  Once commit or abort gave up, a message about a file in *TEMP names it as one in PATH.  */
 struct mm_output_dir;
 mm_status mm_output_dir_open (const char *path, bool force, struct mm_output_dir **out,
                               const char **temp) MM_NODISCARD;

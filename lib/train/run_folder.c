@@ -274,13 +274,17 @@ mm_run_steps (const char *out, uint64_t **steps, size_t *count)
   if (!d)
     return mm_fail_errno (out);
   while ((st = mm_next_name (d, out, &name)) == MM_OK && name)
-    if (step_number (name, &step) && fstatat (dirfd (d), name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR (s.st_mode))
-      {
-        st = mm_grow ("list of checkpoints", steps, &capacity, *count + 1, sizeof **steps);
-        if (st < 0)
-          break;
-        (*steps)[(*count)++] = step;
-      }
+    {
+      if (!step_number (name, &step))
+        continue;
+      /* One that cannot be looked at is there all the same; whoever reads it will tell.  */
+      if (fstatat (dirfd (d), name, &s, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR (s.st_mode))
+        continue;
+      st = mm_grow ("list of checkpoints", steps, &capacity, *count + 1, sizeof **steps);
+      if (st < 0)
+        break;
+      (*steps)[(*count)++] = step;
+    }
   closedir (d);
   if (*count)
     qsort (*steps, *count, sizeof **steps, compare_newest_first);

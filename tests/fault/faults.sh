@@ -78,3 +78,27 @@ some_of ()
                  if (n > 1) print line[c, int (n / 2)]; print line[c, n] } }' "$1"
   fi
 }
+
+# stopped_at CALL NUMBER COMMAND...: one of the tools above in the background, stopped at that call; $pid is the
+# tool's, $job strace's.  What it says goes to the file said.
+stopped_at ()
+{
+  call=$1 when=$2; shift 2
+  : >stops
+  traced -o stops -e trace=$call -e inject=$call:signal=STOP:when=$when -- "$@" 2>said &
+  job=$!
+  until grep -q 'stopped by SIGSTOP' stops; do
+    kill -0 $job 2>/dev/null || { cat said; return 1; }
+    sleep 0.02
+  done
+  pid=$(awk 'NR == 1 { print $1 }' stops)
+}
+
+# Let it go on, and see its status.
+go_on_to () { kill -CONT $pid; wait $job; status=$?; pid=; cat said; test $status -eq "$1"; }
+
+pid=
+tap_end () { test -z "$pid" || kill -KILL $pid 2>/dev/null; test ! -e "$tap_dir/disk" || umount "$tap_dir/disk" 2>/dev/null; }
+
+# disk OPTIONS: an empty file system in memory at disk; false where that is not allowed.
+disk () { mkdir -p disk; umount disk 2>/dev/null; mount -t tmpfs -o "$1" tmpfs disk 2>/dev/null; }

@@ -280,6 +280,22 @@ signalled_tool (void *arg)
   return mm_exit_status ("minimind-test", MM_OK);
 }
 
+static int
+held_tool (void *arg)
+{
+  (void) arg;
+  mm_cli_begin ("tool");
+  mm_cli_at_signal (say_caught);
+  mm_cli_hold_signals ();
+  mm_cli_hold_signals ();
+  raise (SIGTERM);
+  mm_cli_release_signals ();
+  if (write (STDOUT_FILENO, "held\n", 5) != 5)
+    _exit (1);
+  mm_cli_release_signals ();
+  return 0;
+}
+
 static void
 test_signals (void)
 {
@@ -290,6 +306,8 @@ test_signals (void)
   ignored = 1;
   ok (in_child (signalled_tool, &ignored, NULL) == 0 && strcmp (out, "") == 0,
       "an ignored signal stays ignored");
+  ok (in_child (held_tool, NULL, NULL) == 1000 + SIGTERM && strcmp (out, "held\ncaught\n") == 0,
+      "a held signal waits for the last release");
 }
 
 int

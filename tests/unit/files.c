@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <minimind/cli.h>
@@ -197,16 +198,18 @@ test_output_refused (void)
   close (reader);
   ok (mm_output_open ("/dev/null", false, &out) == MM_OK && mm_output_write (out, "x", 1) == MM_OK
       && mm_output_commit (out) == MM_OK, "a device needs no force");
-  /* An offset beyond the largest file stands in for a full disk.  */
+  /* A limit on a file's size stands in for a full disk.  */
   if (fork () == 0)
     {
       char data[4096] = { 0 };
       mm_status st;
 
+      struct rlimit limit = { 1000, 1000 };
+
       signal (SIGXFSZ, SIG_IGN);
-      if (mm_output_open ("out/h", false, &out) < 0)
+      if (mm_output_open ("out/h", false, &out) < 0 || setrlimit (RLIMIT_FSIZE, &limit) < 0)
         _exit (1);
-      st = mm_output_write_at (out, (uint64_t) 1 << 62, data, sizeof data);
+      st = mm_output_write_at (out, 0, data, sizeof data);
       mm_output_abort (out);
       _exit (st == MM_EIO && says ("out/h") && !exists ("out/h") ? 0 : 1);
     }
@@ -243,7 +246,10 @@ test_dir (void)
       "nor one that holds folders");
   mkdir ("dirs/e", 0777);
   ok (mm_output_dir_open ("dirs/e", true, &out, &temp) == MM_OK, "an empty one may be replaced");
+  snprintf (path, sizeof path, "%s/none/x", temp);
+  ok (mm_write_file (path, "1", 1) == MM_EIO && says (temp), "a file in it that cannot be written");
   mm_output_dir_abort (out);
+  ok (says ("dirs/e/none/x: No such file"), "is told by its name to be");
   ok (exists ("dirs/e") && scratch_count ("dirs") == 2, "aborted, leaves nothing");
   scratch_put ("dirs/f", "1", 1);
   ok (mm_output_dir_open ("dirs/f", true, &out, &temp) == MM_EEXIST, "a file is not replaced by a folder");
