@@ -47,7 +47,8 @@ strace_works () { strace -o "$tap_dir/trace" true 2>/dev/null; }
 # traced STRACE-ARGUMENT... -- COMMAND...: one of the tools above, under strace.
 traced ()
 {
-  under="strace -f"
+  # Leaks cannot be looked for in a process that is traced.
+  under="strace -f -E ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0"
   while test "$1" != --; do under="$under $1"; shift; done
   shift
   "$@"; traced_status=$?
