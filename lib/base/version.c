@@ -5,9 +5,13 @@
 
 #include <config.h>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+
 #include <archive.h>
 #include <jansson.h>
 #include <openssl/crypto.h>
+#include <pcre2.h>
+#include <utf8proc.h>
 
 #include <minimind/backend.h>
 #include <minimind/log.h>
@@ -17,11 +21,14 @@
 void
 mm_version_print (FILE *stream, struct argp_state *state)
 {
+  char pcre2[64] = "";
+
   (void) state;
+  pcre2_config (PCRE2_CONFIG_VERSION, pcre2);
   fprintf (stream, "%s (minimind) " PACKAGE_VERSION "\n", mm_log_get_program ());
   fprintf (stream, "numerics version %d\n", MM_NUMERICS_VERSION);
   fprintf (stream, "backends: %s\n", mm_backend_list ());
-  fprintf (stream, "libraries: %s, Jansson %s, %s\n", archive_version_string (),
-           jansson_version_str (), OpenSSL_version (OPENSSL_VERSION));
+  fprintf (stream, "libraries: %s, Jansson %s, %s, PCRE2 %s, utf8proc %s\n", archive_version_string (),
+           jansson_version_str (), OpenSSL_version (OPENSSL_VERSION), pcre2, utf8proc_version ());
   fputs ("License: Apache-2.0. There is no warranty.\n", stream);
 }

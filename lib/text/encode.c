@@ -17,6 +17,7 @@ struct mm_encoder
 {
   const struct mm_tokenizer *t;
   struct mm_pieces *pieces;
+  struct mm_nfc nfc;
 };
 
 mm_status
@@ -43,6 +44,7 @@ mm_encoder_close (struct mm_encoder *e)
   if (!e)
     return;
   mm_pieces_close (e->pieces);
+  mm_nfc_free (&e->nfc);
   free (e);
 }
 
@@ -58,7 +60,8 @@ append_id (struct mm_ids *ids, uint32_t id)
   return st;
 }
 
-/* Encode what stands between the added tokens of the first set.  */
+/* Encode what stands between the added tokens of the first set: normalise it, then look for those of
+   the second.  */
 static mm_status
 encode_between (struct mm_encoder *e, const char *text, size_t size, bool special,
                 struct mm_ids *ids)
@@ -67,6 +70,12 @@ encode_between (struct mm_encoder *e, const char *text, size_t size, bool specia
   struct mm_added_match match;
   mm_status st = MM_OK;
 
+  if (e->t->nfc && mm_nfc_check (text, size) < size)
+    {
+      st = mm_nfc_make (&e->nfc, text, size);
+      text = e->nfc.text;
+      size = e->nfc.size;
+    }
   while (st == MM_OK && mm_added_next (&e->t->normalized, text, size, special, &at, done, &match))
     {
       st = mm_pieces_encode (e->pieces, text + done, match.start - done, ids);
@@ -97,18 +106,41 @@ mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags, 
   return st < 0 ? st : encode_between (e, text + done, size - done, special, ids);
 }
 
+/* May a text that is normalised be cut at AT?  Not if the characters beside it may change, nor
+   where tokens that are found in normalised text may lie: those are looked for in the text as it is,
+   so that only ASCII may stand within their reach.  */
+static bool
+nfc_may_cut (const struct mm_tokenizer *t, const char *text, size_t size, size_t at)
+{
+  size_t reach = t->normalized.longest, first = at > reach ? at - reach : 0, before = at - 1;
+  unsigned length;
+
+  while (before > 0 && ((unsigned char) text[before] & 0xc0) == 0x80)
+    before--;
+  if (mm_unicode_more (mm_utf8_get (text + before, &length)) & MM_NFC_JOINS
+      || mm_unicode_more (mm_utf8_get (text + at, &length)) & MM_NFC_JOINS)
+    return false;
+  for (size_t i = first; t->normalized.any && i < size && i < at + reach; i++)
+    if ((unsigned char) text[i] >= 0x80)
+      return false;
+  return true;
+}
+
 size_t
 mm_encode_cut (const struct mm_tokenizer *t, const char *text, size_t size, size_t limit,
                unsigned flags)
 {
   bool special = flags & MM_PARSE_SPECIAL;
 
+  if (t->pattern == MM_PATTERN_GENERAL)
+    return 0;
   /* What is matched but not taken still hides what it overlaps, but matters only where
      something is taken.  */
   for (size_t at = limit < size ? limit + 1 : size; at-- > 1;)
     if (((unsigned char) text[at] & 0xc0) != 0x80
         && at + mm_utf8_length ((unsigned char) text[at]) <= size
         && mm_pretokenize_may_cut (t->pattern, text, at)
+        && (!t->nfc || nfc_may_cut (t, text, size, at))
         && ((!special && !t->verbatim.any_plain) || mm_added_may_cut (&t->verbatim, text, size, at))
         && ((!special && !t->normalized.any_plain)
             || mm_added_may_cut (&t->normalized, text, size, at)))

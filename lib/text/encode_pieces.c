@@ -71,6 +71,7 @@ struct mm_pieces
   struct long_entry *longs;
   bool narrow;                  /* ids fit in 16 bits */
   struct mm_bpe_scratch scratch;
+  struct mm_splitter *splitter; /* for patterns that are not built in, else NULL */
   size_t ends[BATCH];           /* of pieces */
   size_t n_pieces, next_piece;  /* found; not yet cut into parts */
   struct part parts[BATCH];
@@ -96,6 +97,8 @@ mm_pieces_open (const struct mm_tokenizer *t, struct mm_pieces **out)
   p->t = t;
   p->narrow = t->n_ids <= 1 << 16;
   st = mm_bpe_scratch_open (&p->scratch);
+  if (st == MM_OK && t->pattern == MM_PATTERN_GENERAL)
+    st = mm_splitter_open (&t->split, &p->splitter);
   if (st == MM_OK)
     {
       layout (p);
@@ -115,6 +118,7 @@ mm_pieces_close (struct mm_pieces *p)
   if (!p)
     return;
   mm_bpe_scratch_close (&p->scratch);
+  mm_splitter_close (p->splitter);
   mm_arena_free (&p->arena);
   free (p);
 }
@@ -316,26 +320,42 @@ copy_ids (struct mm_pieces *p, const char *text, bool narrow, struct mm_ids *ids
   return MM_OK;
 }
 
+/* Find the next pieces of TEXT.  The first starts at *AT, which is where the last one ended unless
+   the splitter drops what is between; *AT is SIZE if there are no more.  */
+static mm_status
+find_pieces (struct mm_pieces *p, const char *text, size_t size, size_t *at)
+{
+  mm_status st;
+
+  p->next_piece = 0;
+  if (!p->splitter)
+    {
+      p->n_pieces = mm_pretokenize (p->t->pattern, text, size, *at, p->ends, BATCH);
+      return MM_OK;
+    }
+  st = mm_splitter_next (p->splitter, at, p->ends, BATCH, &p->n_pieces);
+  if (p->n_pieces == 0)
+    *at = size;
+  return st;
+}
+
 mm_status
 mm_pieces_encode (struct mm_pieces *p, const char *text, size_t size, struct mm_ids *ids)
 {
-  p->n_pieces = p->next_piece = 0;
-  for (size_t at = 0, end; at < size; at = end)
-    {
-      mm_status st;
+  mm_status st = p->splitter ? mm_splitter_begin (p->splitter, text, size) : MM_OK;
 
+  p->n_pieces = p->next_piece = 0;
+  for (size_t at = 0, end; st == MM_OK && at < size; at = end)
+    {
       if (p->next_piece == p->n_pieces)
-        {
-          p->n_pieces = mm_pretokenize (p->t->pattern, text, size, at, p->ends, BATCH);
-          p->next_piece = 0;
-        }
+        st = find_pieces (p, text, size, &at);
+      if (st < 0)
+        return st;
       end = find_parts (p, text, size, at);
       st = mm_grow ("ids", &ids->data, &ids->capacity, ids->count + (end - at) + COPIED_IDS,
                     sizeof *ids->data);
       if (st == MM_OK)
         st = p->narrow ? copy_ids (p, text, true, ids) : copy_ids (p, text, false, ids);
-      if (st < 0)
-        return st;
     }
-  return MM_OK;
+  return st;
 }

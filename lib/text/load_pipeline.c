@@ -12,19 +12,18 @@
 
 #include "tokenizer_impl.h"
 
-/* The "type" of a step, "" if it has none.  */
-static const char *
-type_of (const json_t *step)
+const char *
+mm_load_type (const json_t *step)
 {
   const char *type = json_string_value (json_object_get (step, "type"));
 
   return type ? type : "";
 }
 
-static mm_status
-refuse (const char *name, const char *what, const json_t *step, const char *why)
+mm_status
+mm_load_refuse (const char *name, const char *what, const json_t *step, const char *why)
 {
-  const char *type = type_of (step);
+  const char *type = mm_load_type (step);
 
   return mm_fail (MM_EUNSUP, "%s: %s%s%s is not supported: %s", name, what, *type ? " " : "", type,
                   why);
@@ -36,103 +35,52 @@ is_absent (const json_t *step)
   return !step || json_is_null (step);
 }
 
-/* ByteLevel as a pre-tokenizer; *SPLITS tells whether it splits too.  */
+/* NFC, by itself or in sequences, or nothing.  */
 static mm_status
-read_byte_level (const char *name, const json_t *step, bool *splits)
+read_normalizer (const char *name, const json_t *step, struct mm_tokenizer *t)
 {
-  bool prefix = false;
-  mm_status st = mm_json_bool (name, step, "add_prefix_space", false, &prefix);
+  const json_t *steps = json_object_get (step, "normalizers"), *one;
+  mm_status st = MM_OK;
+  size_t i;
 
-  *splits = true;
-  if (st == MM_OK)
-    st = mm_json_bool (name, step, "use_regex", false, splits);
-  if (st == MM_OK && prefix)
-    st = refuse (name, "pre_tokenizer", step, "add_prefix_space puts a space before the text");
+  if (is_absent (step))
+    return MM_OK;
+  if (strcmp (mm_load_type (step), "NFC") == 0)
+    {
+      t->nfc = true;
+      return MM_OK;
+    }
+  if (strcmp (mm_load_type (step), "Sequence") != 0)
+    return mm_load_refuse (name, "normalizer", step, "only NFC is");
+  json_array_foreach (steps, i, one)
+    if ((st = read_normalizer (name, one, t)) < 0)
+      break;
   return st;
 }
 
-/* A Split that keeps everything, by a pattern known here.  */
-static mm_status
-read_split (const char *name, const json_t *step, enum mm_pattern *pattern)
-{
-  const json_t *written = json_object_get (step, "pattern");
-  const char *regex = json_string_value (json_object_get (written, "Regex"));
-  const char *behavior = "";
-  bool invert = false;
-  mm_status st = mm_json_string (name, step, "behavior", true, &behavior);
-
-  if (st == MM_OK)
-    st = mm_json_bool (name, step, "invert", false, &invert);
-  if (st < 0)
-    return st;
-  if (strcmp (behavior, "Isolated") != 0 || invert)
-    return refuse (name, "pre_tokenizer", step, "only behavior Isolated without invert is");
-  if (!regex || !mm_pattern_find (&regex, 1, pattern))
-    return refuse (name, "pre_tokenizer", step,
-                   "its pattern is none of GPT-2's, Qwen2's, Llama-3's");
-  return MM_OK;
-}
-
-/* ByteLevel with its own pattern, or Split and then ByteLevel without.  */
-static mm_status
-read_pre_tokenizer (const char *name, const json_t *step, struct mm_tokenizer *t)
-{
-  const json_t *steps = json_object_get (step, "pretokenizers"), *split = NULL, *bytes = step;
-  bool splits;
-  mm_status st;
-
-  if (is_absent (step))
-    return mm_fail (MM_EUNSUP, "%s: no pre_tokenizer: only byte-level BPE, which has one, is "
-                    "supported", name);
-  if (strcmp (type_of (step), "Sequence") == 0)
-    {
-      split = json_array_get (steps, 0);
-      bytes = json_array_get (steps, json_array_size (steps) - 1);
-      if (json_array_size (steps) == 1)
-        split = NULL;
-      else if (json_array_size (steps) != 2 || strcmp (type_of (split), "Split") != 0)
-        return refuse (name, "pre_tokenizer", step, "want Split, then ByteLevel");
-    }
-  if (strcmp (type_of (bytes), "ByteLevel") != 0)
-    return refuse (name, "pre_tokenizer", bytes, "only byte-level BPE is");
-  st = read_byte_level (name, bytes, &splits);
-  if (st < 0)
-    return st;
-  if (split)
-    return splits ? refuse (name, "pre_tokenizer", step, "ByteLevel splits once more (use_regex)")
-                  : read_split (name, split, &t->pattern);
-  if (!splits)
-    return refuse (name, "pre_tokenizer", bytes, "nothing splits the text (use_regex is false)");
-  t->pattern = MM_PATTERN_GPT2;
-  return MM_OK;
-}
-
-/* A template adds tokens unless it is just the sequence.  */
-static bool
-is_plain_template (const json_t *step)
-{
-  const json_t *single = json_object_get (step, "single");
-
-  return json_array_size (single) == 1 && json_object_get (json_array_get (single, 0), "Sequence");
-}
-
+/* Text is encoded as with add_special_tokens = false, so that templates, which add tokens around a
+   text, do nothing; the tokens that a document begins and ends with are the caller's to add.  */
 static mm_status
 check_post_processor (const char *name, const json_t *step)
 {
+  static const char *const known[] = { "ByteLevel", "TemplateProcessing", "BertProcessing",
+                                       "RobertaProcessing" };
   const json_t *steps = json_object_get (step, "processors"), *one;
+  const char *type = mm_load_type (step);
+  mm_status st = MM_OK;
   size_t i;
 
-  if (is_absent (step) || strcmp (type_of (step), "ByteLevel") == 0)
+  if (is_absent (step))
     return MM_OK;
-  if (strcmp (type_of (step), "TemplateProcessing") == 0 && is_plain_template (step))
-    return MM_OK;
-  if (strcmp (type_of (step), "Sequence") != 0)
-    return refuse (name, "post_processor", step, "it adds tokens to every text");
+  for (i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp (type, known[i]) == 0)
+      return MM_OK;
+  if (strcmp (type, "Sequence") != 0)
+    return mm_load_refuse (name, "post_processor", step, "it may change ids");
   json_array_foreach (steps, i, one)
-    if (strcmp (type_of (one), "ByteLevel") != 0
-        && !(strcmp (type_of (one), "TemplateProcessing") == 0 && is_plain_template (one)))
-      return refuse (name, "post_processor", one, "it adds tokens to every text");
-  return MM_OK;
+    if ((st = check_post_processor (name, one)) < 0)
+      break;
+  return st;
 }
 
 mm_status
@@ -148,19 +96,17 @@ mm_load_pipeline (const char *name, const json_t *root, struct mm_tokenizer *t)
     return mm_fail (MM_EUNSUP, "%s: version %s is not supported: want 1.0", name, version);
   step = json_object_get (root, "truncation");
   if (!is_absent (step))
-    return refuse (name, "truncation", step, "it would cut texts");
+    return mm_load_refuse (name, "truncation", step, "it would cut texts");
   step = json_object_get (root, "padding");
   if (!is_absent (step))
-    return refuse (name, "padding", step, "it would add tokens");
-  step = json_object_get (root, "normalizer");
-  if (!is_absent (step) && !(strcmp (type_of (step), "Sequence") == 0
-                             && json_array_size (json_object_get (step, "normalizers")) == 0))
-    return refuse (name, "normalizer", step, "text is encoded as it is");
-  st = read_pre_tokenizer (name, json_object_get (root, "pre_tokenizer"), t);
+    return mm_load_refuse (name, "padding", step, "it would add tokens");
+  st = read_normalizer (name, json_object_get (root, "normalizer"), t);
+  if (st == MM_OK)
+    st = mm_load_pre_tokenizer (name, json_object_get (root, "pre_tokenizer"), t);
   if (st == MM_OK)
     st = check_post_processor (name, json_object_get (root, "post_processor"));
   step = json_object_get (root, "decoder");
-  if (st == MM_OK && strcmp (type_of (step), "ByteLevel") != 0)
-    st = refuse (name, "decoder", step, "want ByteLevel");
+  if (st == MM_OK && strcmp (mm_load_type (step), "ByteLevel") != 0)
+    st = mm_load_refuse (name, "decoder", step, "want ByteLevel");
   return st;
 }

@@ -31,11 +31,15 @@ lib_libcore_a_SOURCES += \
   lib/text/load_config.c \
   lib/text/load_model.c \
   lib/text/load_pipeline.c \
+  lib/text/load_pre_tokenizer.c \
+  lib/text/normalize.c lib/text/normalize.h \
   lib/text/pattern.h lib/text/pattern_deepseek.c lib/text/pattern_gpt4.c lib/text/pattern_known.c \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
   lib/text/scan.h \
   lib/text/seam.c lib/text/seam.h \
+  lib/text/split.c lib/text/split.h \
+  lib/text/split_regex.c lib/text/split_regex.h \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \
   lib/text/trie.c lib/text/trie.h \
   lib/text/unicode.h lib/text/unicode_table.c \

@@ -8,17 +8,20 @@
 #
 # Nothing is taken from Python's own tables: \s, \p{L}, \p{N} and the rest come from the regular
 # expressions that pre-tokenizers run (Oniguruma), \w from added tokens with single_word (Rust's
-# regex crate).  So the classes are those that decide ids, whatever Unicode version each has.
+# regex crate), digits from the pre-tokenizer Digits (Rust's standard library), what takes part in
+# normalisation from the normalizers NFC and NFD (the crate unicode-normalization-alignments).  So the
+# classes are those that decide ids, whatever Unicode version each has.
 
 import sys
 
 import tokenizers
-from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 BLOCK = 128
 FLAGS = {r"\p{L}": 0x01, r"\p{N}": 0x02, r"\s": 0x04}
 WORD = 0x08
+JOINS, LEADS, DIGIT, ASSIGNED = 0x01, 0x02, 0x04, 0x08       # of the second table
 CATEGORIES = [r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{M}", r"\p{P}", r"\p{S}"]
 
 
@@ -46,7 +49,50 @@ def word_members():
     return found
 
 
-def main():
+def digit_members():
+    """The code points that Digits splits off."""
+    split = pre_tokenizers.Digits(individual_digits=True)
+    found = set()
+    for i in range(0, len(POINTS), 1 << 14):
+        text = "".join("a" + chr(c) for c in POINTS[i:i + (1 << 14)])
+        found.update(ord(piece) for piece, _ in split.pre_tokenize_str(text) if len(piece) == 1)
+    return found - {ord("a")}
+
+
+def normal_members():
+    """The code points that NFC changes, moves, or joins to what stands before them; and those that
+    something may be joined to."""
+    nfc, nfd = normalizers.NFC().normalize_str, normalizers.NFD().normalize_str
+    joins, leads = set(), set()
+    for c in POINTS:
+        s = chr(c)
+        d = nfd(s)
+        if nfc(s) != s:
+            joins.add(c)
+        elif d != s:
+            first = nfc(d[:-1])
+            assert len(first) == 1, hex(c)
+            joins.add(ord(d[-1]))
+            leads.update((ord(first), c))       # its own last mark may move behind what follows
+        # A mark moves between marks of the highest class (240) and the lowest (1).
+        elif nfd(f"a\u0345{s}\u0334") != f"a\u0345{s}\u0334":
+            joins.add(c)
+    assert not any(0x4000 <= c < 0xA000 for c in joins)         # what mm_nfc_check skips
+    return joins, leads - joins
+
+
+def more_classes():
+    more = [0] * 0x110000
+    joins, leads = normal_members()
+    unassigned = members(r"\p{Cn}")
+    for found, flag in ((joins, JOINS), (leads, LEADS), (digit_members(), DIGIT),
+                        (set(POINTS) - unassigned, ASSIGNED)):
+        for c in found:
+            more[c] |= flag
+    return more
+
+
+def engine_classes():
     classes = [0] * 0x110000
     for pattern, flag in FLAGS.items():
         for c in members(pattern):
@@ -58,27 +104,37 @@ def main():
             assert classes[c] >> 4 == 0, hex(c)
             classes[c] |= number << 4
 
-    blocks, index = [], []
+    return classes
+
+
+def write_table(out, name, classes):
+    blocks, index, number = [], [], {}
     for i in range(0, len(classes), BLOCK):
         block = tuple(classes[i:i + BLOCK])
-        if block not in blocks:
+        if block not in number:
+            number[block] = len(blocks)
             blocks.append(block)
-        index.append(blocks.index(block))
-
-    out = sys.stdout.write
-    out("/* unicode_table.c -- the class of every code point; made by make-unicode.py.\n"
-        "   SPDX-License-Identifier: Apache-2.0\n\n"
-        f"   Classes as in tokenizers {tokenizers.__version__}.  */\n\n"
-        "#include <config.h>\n\n#include \"unicode.h\"\n\n")
+        index.append(number[block])
     assert len(blocks) <= 256, "the index is of bytes"
-    out(f"const uint8_t mm_unicode_index[{len(index)}] = {{\n")
+    out(f"const uint8_t {name}_index[{len(index)}] = {{\n")
     lines(out, index)
-    out(f"}};\n\nconst uint8_t mm_unicode_blocks[{len(blocks)}][{BLOCK}] = {{\n")
+    out(f"}};\n\nconst uint8_t {name}_blocks[{len(blocks)}][{BLOCK}] = {{\n")
     for block in blocks:
         out(" {\n")
         lines(out, block)
         out(" },\n")
     out("};\n")
+
+
+def main():
+    out = sys.stdout.write
+    out("/* unicode_table.c -- the class of every code point; made by make-unicode.py.\n"
+        "   SPDX-License-Identifier: Apache-2.0\n\n"
+        f"   Classes as in tokenizers {tokenizers.__version__}.  */\n\n"
+        "#include <config.h>\n\n#include \"unicode.h\"\n\n")
+    write_table(out, "mm_unicode", engine_classes())
+    out("\n")
+    write_table(out, "mm_unicode_more", more_classes())
 
 
 def lines(out, values):

@@ -207,8 +207,6 @@ mm_pretokenize_may_cut (enum mm_pattern pattern, const char *text, size_t at)
   size_t before = at - 1;
   unsigned length, class;
 
-  if (pattern == MM_PATTERN_GENERAL)
-    return false;
   while (before > 0 && ((unsigned char) text[before] & 0xc0) == 0x80)
     before--;
   class = class_at (text, before, &length);

@@ -162,6 +162,7 @@ mm_tokenizer_free (struct mm_tokenizer *t)
   if (!t)
     return;
   mm_bpe_free (&t->bpe);
+  mm_split_free (&t->split);
   mm_trie_free (&t->vocabulary);
   free (t->seams);
   mm_added_free (&t->verbatim);

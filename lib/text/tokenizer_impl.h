@@ -14,8 +14,10 @@
 
 #include "added.h"
 #include "bpe.h"
+#include "normalize.h"
 #include "pretokenize.h"
 #include "seam.h"
+#include "split.h"
 
 enum { MM_MAX_ID = (1 << 22) - 1 };     /* vocabularies go to a quarter of a million today */
 
@@ -35,7 +37,9 @@ struct mm_tokenizer
   bool *special;                /* by id */
   struct mm_added_set verbatim, normalized;
 
+  bool nfc;                     /* text is normalised */
   enum mm_pattern pattern;
+  struct mm_split split;        /* where it is MM_PATTERN_GENERAL */
   bool ignore_merges;
   struct mm_trie vocabulary;    /* every token of the model, where merges are ignored for them */
   struct mm_bpe bpe;
@@ -54,9 +58,17 @@ mm_status mm_load_model (const char *name, const json_t *model,
                          struct mm_tokenizer *t) MM_NODISCARD;
 
 /* load_pipeline.c: refuse what would change text or ids in other ways than lib/text does; find
-   the pattern.  */
+   normalizer and pattern.  */
 mm_status mm_load_pipeline (const char *name, const json_t *root,
                             struct mm_tokenizer *t) MM_NODISCARD;
+
+/* load_pre_tokenizer.c: the part of it between normalizer and model.  */
+mm_status mm_load_pre_tokenizer (const char *name, const json_t *json,
+                                 struct mm_tokenizer *t) MM_NODISCARD;
+
+/* For both: the "type" of a step, "" if it has none; and MM_EUNSUP for the STEP of the kind WHAT.  */
+const char *mm_load_type (const json_t *step);
+mm_status mm_load_refuse (const char *name, const char *what, const json_t *step, const char *why);
 
 /* load_config.c: roles, from tokenizer_config.json (NULL: by the names of tokens).  */
 mm_status mm_load_config (const char *name, const json_t *config,

@@ -20,14 +20,31 @@ enum
   MM_CATEGORY_MARK = 6
 };
 
-extern const uint8_t mm_unicode_index[8704];
-extern const uint8_t mm_unicode_blocks[][128];
+/* Of the second table.  Normalisation is that of Unicode 9.0 in HF tokenizers, whatever the library
+   knows: what came later is neither changed nor moved.  */
+enum
+{
+  MM_NFC_JOINS = 0x01,          /* NFC may change or move it or join it to what stands before */
+  MM_NFC_LEADS = 0x02,          /* what follows may join it or move before its marks; never JOINS too */
+  MM_DIGIT = 0x04,              /* is_numeric of Rust: what the pre-tokenizer Digits splits off */
+  MM_ASSIGNED = 0x08            /* not \p{Cn} */
+};
+
+extern const uint8_t mm_unicode_index[8704], mm_unicode_more_index[8704];
+extern const uint8_t mm_unicode_blocks[][128], mm_unicode_more_blocks[][128];
 
 /* The class of code point C, at most 0x10ffff.  */
 static inline uint8_t
 mm_unicode_class (uint32_t c)
 {
   return mm_unicode_blocks[mm_unicode_index[c >> 7]][c & 127];
+}
+
+/* Its flags in the second table.  */
+static inline uint8_t
+mm_unicode_more (uint32_t c)
+{
+  return mm_unicode_more_blocks[mm_unicode_more_index[c >> 7]][c & 127];
 }
 
 /* Bytes of the sequence that LEAD begins, in valid UTF-8.  */

@@ -132,6 +132,13 @@ set_field (json_t *root, const char *path, const char *value)
   "[{\"id\": " id ", \"content\": \"" text "\", \"special\": false, \"normalized\": false" flags "}]"
 #define PLAIN ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false"
 
+#define SEQUENCE(step) \
+  "{\"type\": \"Sequence\", \"pretokenizers\": [" step ", {\"type\": \"ByteLevel\", \"use_regex\": " \
+  "false}]}"
+#define SPLIT(regex, behavior) \
+  SEQUENCE ("{\"type\": \"Split\", \"pattern\": {\"Regex\": \"" regex "\"}, \"behavior\": \"" behavior \
+            "\", \"invert\": false}")
+
 #define SPECIAL "{\"<|endoftext|>\": 0, \"<|im_start|>\": 1, \"<|im_end|>\": 2, "
 
 static const struct
@@ -163,26 +170,47 @@ static const struct
   { "model.vocab", SPECIAL "\"a\": \"b\"}", MM_EFORMAT, "token a: want an id" },
   { "truncation", "{\"max_length\": 5}", MM_EUNSUP, "truncation" },
   { "padding", "{\"pad_id\": 0}", MM_EUNSUP, "padding" },
-  { "normalizer", "{\"type\": \"NFC\"}", MM_EUNSUP, "normalizer NFC" },
+  { "normalizer", "{\"type\": \"NFKC\"}", MM_EUNSUP, "normalizer NFKC" },
+  { "normalizer", "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, {\"type\": "
+    "\"Lowercase\"}]}", MM_EUNSUP, "normalizer Lowercase" },
   { "pre_tokenizer", "null", MM_EUNSUP, "no pre_tokenizer" },
   { "pre_tokenizer", "{\"type\": \"Metaspace\"}", MM_EUNSUP, "pre_tokenizer Metaspace" },
   { "pre_tokenizer.add_prefix_space", "true", MM_EUNSUP, "add_prefix_space" },
   { "pre_tokenizer.use_regex", "false", MM_EUNSUP, "use_regex" },
-  { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\"}, "
-    "{\"type\": \"ByteLevel\"}]}", MM_EUNSUP, "want Split, then ByteLevel" },
-  { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", "
-    "\"pattern\": {\"Regex\": \"x+\"}, \"behavior\": \"Isolated\", \"invert\": false}, "
-    "{\"type\": \"ByteLevel\", \"use_regex\": false}]}", MM_EUNSUP, "its pattern is none of" },
-  { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", "
-    "\"pattern\": {\"Regex\": \"x+\"}, \"behavior\": \"Removed\", \"invert\": false}, "
-    "{\"type\": \"ByteLevel\", \"use_regex\": false}]}", MM_EUNSUP, "only behavior Isolated" },
-  { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\"}, "
-    "{\"type\": \"ByteLevel\"}]}", MM_EUNSUP, "splits once more" },
-  { "post_processor", "{\"type\": \"BertProcessing\"}", MM_EUNSUP, "BertProcessing" },
-  { "post_processor", "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {}}, "
-    "{\"Sequence\": {}}]}", MM_EUNSUP, "TemplateProcessing" },
-  { "post_processor", "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"RobertaProcessing\"}]}",
-    MM_EUNSUP, "RobertaProcessing" },
+  { "pre_tokenizer", "{\"type\": \"Sequence\"}", MM_EFORMAT, "want a list of pretokenizers" },
+  { "pre_tokenizer", SEQUENCE ("{\"type\": \"Whitespace\"}"), MM_EUNSUP, "pre_tokenizer Whitespace" },
+  { "pre_tokenizer", SEQUENCE ("{\"type\": \"Digits\"}"), MM_EFORMAT, "individual_digits" },
+  { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"ByteLevel\"}, "
+    "{\"type\": \"Digits\", \"individual_digits\": true}]}", MM_EUNSUP, "stands behind ByteLevel" },
+  { "pre_tokenizer", "{\"type\": \"Digits\", \"individual_digits\": true}", MM_EUNSUP, "no ByteLevel" },
+  { "pre_tokenizer", SEQUENCE ("{\"type\": \"Split\"}"), MM_EFORMAT, "behavior" },
+  { "pre_tokenizer", SPLIT ("x", "Doubled"), MM_EFORMAT, "behavior Doubled" },
+  { "pre_tokenizer", SEQUENCE ("{\"type\": \"Split\", \"behavior\": \"Isolated\", \"pattern\": "
+    "{\"String\": \"\"}}"), MM_EFORMAT, "want a pattern" },
+  { "pre_tokenizer", SPLIT ("x*", "Isolated"), MM_EUNSUP, "matches the empty string" },
+  { "pre_tokenizer", SPLIT ("x**", "Isolated"), MM_EUNSUP, "PCRE2 does not take" },
+  { "pre_tokenizer", SPLIT ("(x", "Isolated"), MM_EUNSUP, "a ( without its )" },
+  { "pre_tokenizer", SPLIT ("x)", "Isolated"), MM_EUNSUP, "a ) without its (" },
+  { "pre_tokenizer", SPLIT ("(?<n>x)", "Isolated"), MM_EUNSUP, "this kind of group" },
+  { "pre_tokenizer", SPLIT ("[a&&b]", "Isolated"), MM_EUNSUP, "an intersection" },
+  { "pre_tokenizer", SPLIT ("[a[b]]", "Isolated"), MM_EUNSUP, "a class within a class" },
+  { "pre_tokenizer", SPLIT ("[]a]", "Isolated"), MM_EUNSUP, "an empty class" },
+  { "pre_tokenizer", SPLIT ("[ab", "Isolated"), MM_EUNSUP, "a class without an end" },
+  { "pre_tokenizer", SPLIT ("[a-\\\\s]", "Isolated"), MM_EUNSUP, "a range of sets" },
+  { "pre_tokenizer", SPLIT ("[\\\\P{L}]", "Isolated"), MM_EUNSUP, "a negated property" },
+  { "pre_tokenizer", SPLIT ("\\\\p{Emoji}", "Isolated"), MM_EUNSUP, "this property" },
+  { "pre_tokenizer", SPLIT ("\\\\pL", "Isolated"), MM_EUNSUP, "a property without braces" },
+  { "pre_tokenizer", SPLIT ("(x)\\\\1", "Isolated"), MM_EUNSUP, "this escape" },
+  { "pre_tokenizer", SPLIT ("\\\\bx", "Isolated"), MM_EUNSUP, "this escape" },
+  { "pre_tokenizer", SPLIT ("\\\\xff", "Isolated"), MM_EUNSUP, "this escape" },
+  { "pre_tokenizer", SPLIT ("^x", "Isolated"), MM_EUNSUP, "the anchor ^" },
+  { "pre_tokenizer", SPLIT ("x{}", "Isolated"), MM_EUNSUP, "this repetition" },
+  { "pre_tokenizer", SPLIT ("(?i:ss)", "Isolated"), MM_EUNSUP, "case folding of ss" },
+  { "pre_tokenizer", SPLIT ("(?i:\303\251)", "Isolated"), MM_EUNSUP, "case folding outside ASCII" },
+  { "pre_tokenizer", SPLIT ("(?i:[^a])", "Isolated"), MM_EUNSUP, "case folding of a set" },
+  { "post_processor", "{\"type\": \"Unknown\"}", MM_EUNSUP, "post_processor Unknown" },
+  { "post_processor", "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"Unknown\"}]}",
+    MM_EUNSUP, "post_processor Unknown" },
   { "decoder", "{\"type\": \"WordPiece\"}", MM_EUNSUP, "decoder WordPiece" },
   { "decoder", "null", MM_EUNSUP, "decoder" },
   { "added_tokens", "{}", MM_EFORMAT, "want a list" },
@@ -266,8 +294,14 @@ test_accepted (void)
     { "model.continuing_subword_prefix", "\"\"" }, { "normalizer", "" },
     { "normalizer", "{\"type\": \"Sequence\", \"normalizers\": []}" },
     { "pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"ByteLevel\"}]}" },
+    { "normalizer", "{\"type\": \"NFC\"}" },
+    { "normalizer", "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}]}" },
+    { "pre_tokenizer", SPLIT ("\\\\s?[a-z\\\\d\\\\S]{2,3}+|(?i:'s|[dt])?x(?=y)|\\\\p{Han}{,3}z$", "Removed") },
+    { "pre_tokenizer", SEQUENCE ("{\"type\": \"Digits\", \"individual_digits\": true}") },
+    { "post_processor", "{\"type\": \"BertProcessing\"}" },
     { "post_processor", "{\"type\": \"ByteLevel\"}" }, { "added_tokens", "[]" },
-    { "post_processor", "{\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\": {}}]}" },
+    { "post_processor", "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {}}, "
+      "{\"Sequence\": {}}]}" },
     { "post_processor", "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}]}" },
     { "model.merges", "[\"#version: 0.2\", \"h e\", \"l l\"]" },
   };
