@@ -13,15 +13,13 @@ import os
 import struct
 import sys
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, pre_tokenizers
 
-from text_cases import FACTS, ADDED, all_cases
+import text_pipelines
+from text_cases import FACTS, ADDED, NORMAL, SPLITS, all_cases
+from text_pipelines import BUILT_IN, pre_tokenizer
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
-QWEN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*"
-        r"|\s*[\r\n]+|\s+(?!\S)|\s+")
-PATTERNS = {"gpt2": None, "qwen2": QWEN % r"\p{N}", "llama3": QWEN % r"\p{N}{1,3}"}
-
 CORPUS = """The old man and the young fox walked through the forest until the morning came.
 "Where are you going?" asked the fox; he didn't answer, and they'll never know why.
 In the year 1234 there were 5678 trees, 90 of them oaks and 12 of them birches.
@@ -37,24 +35,8 @@ aaaa aaaaaaaa banana bananas anagram; Ça va, café, naïve. Привет, пр�
 """
 
 
-def pre_tokenizer(pattern):
-    regex = PATTERNS[pattern]
-    if regex is None:
-        return pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(regex), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
 def train(pattern, vocab_size):
-    tok = Tokenizer(models.BPE())
-    tok.pre_tokenizer = pre_tokenizer(pattern)
-    tok.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
-        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
-    tok.train_from_iterator(CORPUS.split("\n"), trainer)
-    return tok
+    return text_pipelines.train(pattern, CORPUS.split("\n"), vocab_size, think=False)
 
 
 def add_tokens(tok):
@@ -101,6 +83,15 @@ def disordered(root):
     merges[:] = [m for m in merges if m not in extra] + extra
 
 
+def add_normalized(root):
+    """Added tokens that are looked for in normalised text."""
+    n = len(root["model"]["vocab"])
+    for i, text in enumerate(["[K]", "\u00e9t\u00e9"]):
+        root["added_tokens"].append(
+            {"id": n + i, "content": text, "single_word": False, "lstrip": i == 0, "rstrip": False,
+             "normalized": True, "special": False})
+
+
 def ids_of(tok, text, special):
     tok.encode_special_tokens = not special
     return tok.encode(text, add_special_tokens=False).ids
@@ -112,7 +103,7 @@ def digest(ids):
 
 def short(ids):
     """Long lists as their number and the start of their SHA-256 (as 32-bit little-endian)."""
-    return ids if len(ids) <= 12 else [len(ids), digest(ids)[:16]]
+    return ids if len(ids) <= 8 else [len(ids), digest(ids)[:12]]
 
 
 def ids_row(tokenizers, text):
@@ -126,11 +117,39 @@ def ids_row(tokenizers, text):
     return row
 
 
+def sizes(splitter, text):
+    """Bytes of each piece; many as their number and the start of their SHA-256."""
+    return short([len(text[a:b].encode()) for _, (a, b) in splitter.pre_tokenize_str(text)])
+
+
 def splits_row(text):
-    """Bytes of each piece by the patterns GPT-2, Qwen2 and Llama-3; 0: the same as before."""
-    sizes = [[len(text[a:b].encode()) for _, (a, b) in pre_tokenizer(p).pre_tokenize_str(text)]
-             for p in PATTERNS]
-    return [sizes[0]] + [s if s != before else 0 for before, s in zip(sizes, sizes[1:])]
+    """Pieces by the built-in patterns; 0: the same as before."""
+    some = [sizes(pre_tokenizer(p), text) for p in BUILT_IN]
+    return [some[0]] + [s if s != before else 0 for before, s in zip(some, some[1:])]
+
+
+def write_splits(out):
+    """Rows [pre-tokenizer, [text, starts and ends of its pieces]...] for splits that are not built in."""
+    texts = FACTS[4:44:2] + ["aaabbbaab", "a1b22c333", "xx  yy\n zz\n", "1,234.5 of 6"]
+    for steps in SPLITS:
+        split = pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(s) if isinstance(s, bool)
+             else pre_tokenizers.Split(Regex(s[0]) if s[3:] else s[0], s[1], invert=s[2]) for s in steps]
+            + [pre_tokenizers.ByteLevel(False, use_regex=False)])
+        tok = Tokenizer.from_str('{"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{},"merges":[]}}')
+        tok.pre_tokenizer = split
+        rows = []
+        for text in texts:
+            at = [len(text[:i].encode()) for i in range(len(text) + 1)]
+            rows.append([text, short([at[i] for _, ends in split.pre_tokenize_str(text) for i in ends])])
+        dump(out, [json.loads(tok.to_str())["pre_tokenizer"]] + rows)
+
+
+def write_normal(out, tokenizers):
+    """Rows [text, its NFC, ids by tokenizer]."""
+    nfc = tokenizers["qwen2.json"].normalizer
+    for text in NORMAL:
+        dump(out, [text, nfc.normalize_str(text), ids_row(tokenizers, text)])
 
 
 def dump(out, row):
@@ -162,10 +181,19 @@ def main():
         "gpt2-disordered.json": write_tokenizer(train("gpt2", 300), "gpt2-disordered.json", disordered),
         "qwen2.json": write_tokenizer(train("qwen2", 400), "qwen2.json"),
         "llama3-ignore.json": write_tokenizer(train("llama3", 360), "llama3-ignore.json", ignore_merges),
+        "cl100k.json": write_tokenizer(train("cl100k", 330), "cl100k.json"),
+        "o200k.json": write_tokenizer(train("o200k", 330), "o200k.json"),
+        "qwen35.json": write_tokenizer(train("qwen35", 330), "qwen35.json", add_normalized),
+        "deepseek3.json": write_tokenizer(train("deepseek3", 330), "deepseek3.json"),
+        "deepseek2.json": write_tokenizer(train("deepseek2", 330), "deepseek2.json"),
     }
     with open(os.path.join(HERE, "cases.jsonl"), "w") as out:
         for case in cases:
             dump(out, [case, *splits_row(case), ids_row(tokenizers, case)])
+    with open(os.path.join(HERE, "splits.jsonl"), "w") as out:
+        write_splits(out)
+    with open(os.path.join(HERE, "normal.jsonl"), "w") as out:
+        write_normal(out, {n: tokenizers[n] for n in ("qwen2.json", "qwen35.json", "o200k.json")})
     if len(sys.argv) > 1:
         with open(os.path.join(HERE, "real.jsonl"), "w") as out:
             write_real(out, sys.argv[1])

@@ -27,6 +27,40 @@ ADDED = [
     "abcdabcabcde", "[N] [N]", "x[N]y[S]z", "[S[S]]", "<|im_start|>[W]x", "[B]  [B] x  [B]",
 ]
 
+# What normalisation changes, moves or leaves, beside what it joins.
+NORMAL = [
+    "e\u0301", "cafe\u0301 e\u0301te\u0301", "\u212b\u2126\u212a[K]", "[\u212a]", "x [\u212a] y",
+    "e\u0301t\u00e9 \u00e9te\u0301s", "\u1100\u1161\u11a8", "\uac00\u11a8x", "\u1100\u1161 \uac00\u11a7",
+    "q\u0307\u0323", "q\u0323\u0307", "\u0344", "\u1ffc\u0300", "a\u0345\u0301\u0334", "\u0958\u095b",
+    "\u0f71\u0f72\u0f74", "\uf900\uf90a\u8c48", "\u1e9b\u0323", "\U0001d15e\U0001d15f", "\u0b47\u0b56",
+    "\U00011935\U00011930", "a\u0898\u0301\u0323", "a\u1abf\u0301", "\u0301", "\u0301a", "<\u0338", "=\u0338|",
+    "<|im_end|>\u0301", "e<|im_end|>\u0301", "1\u0301", "\u4e2d\u0301\u0323\u6587", "\u0041\u030a" * 40,
+    "a" + "\u0301\u0323\u0345" * 50, "\ufb01 \u2460 \u00bd", "\u09c7\u09be\u09c7\u09d7", "\u0cc6\u0cc2\u0cd5",
+]
+
+# Splits that are not built in: (pattern, behaviour, invert[, a regular expression]); a truth value:
+# Digits, each by itself or not.
+SPLITS = [
+    [("a", behavior, invert)] for behavior in
+    ("isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous") for invert in (False, True)
+] + [
+    [(r"\d|[ab]", behavior, invert, "regex")] for behavior in
+    ("isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous") for invert in (False, True)
+] + [
+    [True], [False], [(" ", "merged_with_next", False), True],
+    [(r"\p{N}{2,3}+", "isolated", False, "regex")],
+    [(r"\s+$", "isolated", False, "regex"), (r".", "contiguous", False, "regex")],
+    [(r"\S+?(?=\s)|[^\S\r\n]++", "isolated", False, "regex")],
+    [(r"(?i:the|[sdmt]|'(?:LL|k))|\p{Lu}\p{Ll}*|[-a-f]{,2}x", "isolated", False, "regex")],
+    [(r"\P{L}+|\p{^Lu}", "merged_with_previous", False, "regex")],
+    [(r"[\p{Han}\p{Hiragana}]+|[\u0400-\x{4ff}]", "isolated", False, "regex"),
+     (r"(?<=\p{P})\w?".replace(r"\w?", r"\p{L}"), "contiguous", False, "regex")],
+    [(r"(?>a|ab)b|\t|[\]\[^.]", "merged_with_next", True, "regex")],
+    [(r"[\r\n]", "isolated", False, "regex"), (r"\s?\p{L}+", "isolated", False, "regex"),
+     (r"\s?\p{P}+", "isolated", False, "regex"), (r"[一-龥ࠀ-一가-\ud7ff]+", "isolated", False, "regex"), True],
+    [(r"\p{Sc}|\p{Nd}+|\p{Mn}|\p{Zs}", "isolated", False, "regex")],
+]
+
 
 def classes():
     """For each general category three of its characters, beside others."""

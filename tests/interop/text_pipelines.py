@@ -64,12 +64,14 @@ def untrained(name, ignore_merges=True):
     return tok
 
 
-def train(name, texts, vocab_size, special=("<|endoftext|>", "<|im_start|>", "<|im_end|>")):
+def train(name, texts, vocab_size, special=("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+          think=True):
     tok = untrained(name)
     tok.train_from_iterator(texts, trainers.BpeTrainer(
         vocab_size=vocab_size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
         special_tokens=list(special)))
-    tok.add_tokens([AddedToken("<think>", normalized=False), AddedToken("</think>", normalized=False)])
+    if think:
+        tok.add_tokens([AddedToken("<think>", normalized=False), AddedToken("</think>", normalized=False)])
     if "bos" in PIPELINES[name][2]:
         bos = special[0]
         tok.post_processor = processors.Sequence([
