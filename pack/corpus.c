@@ -76,7 +76,7 @@ meet (struct corpus *c, size_t i)
   if (st < 0)
     return st;
   if (!mm_tokens_is_ours (input->file) && !c->given)
-    return mm_fail (MM_EUSAGE, "%s: is no token file; tell its tokenizer by --tokenizer=FILE", path);
+    return mm_fail (MM_EUSAGE, "%s: is no token file, so its tokenizer is told by --tokenizer=FILE", path);
   if (!c->tokenizer)
     c->tokenizer = mm_tokens_tokenizer (input->file);
   st = check_tokenizer (c->tokenizer, c->given ? config->tokenizer : config->inputs[0].path, input->file);

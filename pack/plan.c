@@ -11,6 +11,13 @@
 
 #include "plan.h"
 
+/* Is what does not fill a row lost?  */
+static bool
+needs_full_rows (const struct pack_config *c, const struct plan *p)
+{
+  return p->strategy == PACK_CONCAT && c->format == PACK_DATASET;
+}
+
 /* Tokens to hold out at the end of a source of N: the share in whole rows, at least one, and a row for
    training left; 0 if there are not as many.  Documents that stay whole need no full row: there
    the last one will do, if that is not half of all.  */
@@ -20,7 +27,7 @@ tail_tokens (const struct pack_config *c, const struct plan *p, const struct sou
   const uint64_t T = c->seq_len, n = s->tokens;
   uint64_t tail = (uint64_t) llround (c->validation * (double) n), least = T + 1;
 
-  if (p->strategy == PACK_CONCAT)
+  if (needs_full_rows (c, p))
     {
       uint64_t rows = (tail + T / 2) / T, most = n >= T + 2 ? (n - T - 2) / T : 0;
 
@@ -60,7 +67,7 @@ chosen_suffice (const struct corpus *c, const struct plan *p)
 
   for (size_t i = 0; i < c->config->n_sources; i++)
     chosen += c->sources[i].chosen_tokens;
-  if (p->strategy != PACK_CONCAT)
+  if (!needs_full_rows (c->config, p))
     return chosen >= 2 && p->tokens - chosen >= 2;
   return chosen > c->config->seq_len && p->tokens - chosen > c->config->seq_len;
 }
@@ -109,7 +116,7 @@ plan_make (const struct corpus *c, struct plan *p)
   if (st < 0)
     return st;
   decide (c, p);
-  if (p->tokens < 2 || (p->strategy == PACK_CONCAT && p->train_tokens <= c->config->seq_len)
+  if (p->tokens < 2 || (needs_full_rows (c->config, p) && p->train_tokens <= c->config->seq_len)
       || (p->held_out == HELD_TAIL && p->validation_tokens == 0))
     return too_little (c, p);
   for (size_t i = 0; i < c->config->n_sources; i++)

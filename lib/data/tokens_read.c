@@ -291,7 +291,7 @@ mm_tokens_open_any (const char *path, const struct mm_tokenizer *t, bool split_a
   if (st >= 0 && kind == TOKENS_OURS)
     st = open_ours (f, t);
   else if (st >= 0 && !t)
-    st = mm_fail (MM_EUSAGE, "%s: this kind of file does not tell its tokenizer; name it", path);
+    st = mm_fail (MM_EUSAGE, "%s: is no token file, so its tokenizer is told by --tokenizer=FILE", path);
   else if (st >= 0)
     {
       f->tokenizer = t;

@@ -51,6 +51,51 @@ ok "few rows come with a batch that fits" says 'train with --global-batch='
 ok "--json prints the report" run minimind-pack -q --json --seq-len=16 --force few -o few.d
 ok "as an object" grep '^{"strategy":"concat",.*"dropped_tail":[0-9]' "$tap_dir/stdout"
 
+# ---- mixes, duplicates, shards of others ----
+
+awk 'BEGIN { for (i = 1; i <= 40; i++) { s = "domain " i ":"; for (k = 0; k < i % 9; k++) s = s " term" k; print s } }' \
+  | "$make_input" tokens domain
+ok "a mix of 8 to 2" run minimind-pack --seq-len=32 --mix=many:8 --mix=domain:2 -o mix
+ok "says the share of each" says 'many: weight 8, \(79\.[5-9]\|80\.[0-4]\).*read 1\.00 times'
+ok "and how often it was read" says 'domain: weight 2, \(19\.[5-9]\|20\.[0-4]\).*read \([2-9]\|[1-9][0-9]*\)\.'
+ok "the others are one source of weight 1" run minimind-pack --seq-len=32 --mix=domain:0.25 many few -o mix2
+ok "which is told" says 'many and more: weight 1, '
+ok "the same mix" run minimind-pack --seq-len=32 --mix=many:8 --mix=domain:2 --threads=1 -o mix3
+ok "has the same bytes" same_folder mix mix3
+ok "a dry run" run minimind-pack --seq-len=32 --mix=many:8 --mix=domain:2 --dry-run --json
+ok "says that it is one" says 'nothing was written: this is a dry run for a dataset of [0-9]'
+ok "and reports what the run would" sh -c 'tr -d " \n" <mix/dataset.json | grep -qF "$(sed "s/ //g" "$tap_dir/stdout")"'
+ok "copies are dropped" run minimind-pack --seq-len=32 --dedupe=exact many many -o deduped
+ok "and counted" says 'dedupe *dropped documents 150, tokens [1-9]'
+
+# Ids of few, as nanoGPT keeps them; they stand behind 13 offsets.
+tokenizer=d/tokenizer.json
+dd if=few of=nano.bin bs=1 skip=$((4096 + 8 * 13)) count=1200 2>/dev/null
+ok "nanoGPT's shard" run minimind-pack --tokenizer=$tokenizer --split-at-eos --seq-len=16 nano.bin -o nano
+ok "has documents that end at eos" counts nano '"documents":1[0-9],'
+ok "as one document" run minimind-pack --tokenizer=$tokenizer --seq-len=16 --validation=0 nano.bin -o nano1
+ok "has one" counts nano1 '"documents":1,'
+refused "a shard without a tokenizer" 64 'nano.bin: .*--tokenizer=FILE' minimind-pack --seq-len=16 nano.bin -o x
+refused "even behind a token file" 64 'nano.bin: .*--tokenizer=FILE' minimind-pack --seq-len=16 few nano.bin -o x
+refused "a tokenizer that is not the file's" 65 'other: tokenizer .* but d/tokenizer.json has ' \
+        minimind-pack --tokenizer=$tokenizer --seq-len=16 other -o x
+cp nano.bin beyond.bin && printf '\377\377' | dd of=beyond.bin bs=1 seek=20 conv=notrunc 2>/dev/null
+refused "an id the tokenizer lacks" 65 'beyond.bin: token 10 is 65535, the vocabulary has 259 ids' \
+        minimind-pack --tokenizer=$tokenizer --seq-len=16 beyond.bin -o x
+printf '\223NUMPY\001\000\377\377' >short.npy
+refused "a cut array" 65 'short.npy: ends inside' minimind-pack --tokenizer=$tokenizer --seq-len=16 short.npy -o x
+cp many.txt text.npy
+refused "a text called .npy" 65 'text.npy' minimind-pack text.npy -o x
+
+ok "llm.c's files" run minimind-pack --output-format=llmc --seq-len=32 --shard-rows=50 few many -o llmc
+ok "say what is lost" says 'eos alone'
+ok "are of 50 times 32 tokens" test "$(wc -c <llmc/train_000000.bin)" = $((1024 + 2 * 1600))
+ok "are listed" counts llmc '"kind":"minimind-llmc".*"tokens":1600'
+ok "and read again" run minimind-pack --tokenizer=$tokenizer --split-at-eos --seq-len=32 llmc/train_*.bin -o again
+refused "for another trainer" 65 'llmc/dataset.json: kind is minimind-llmc' minimind-eval --model=x --data=llmc
+refused "too many tokens for llm.c" 64 'more than llm.c can read' \
+        minimind-pack --output-format=llmc --shard-rows=9000000000 few -o x
+
 # ---- memory ----
 
 # The least address space in which the small file is packed, in steps of 4 MB, is enough but for
@@ -122,7 +167,10 @@ fi
 
 ok "no input" status_is 64 minimind-pack -o x
 ok "no output" status_is 64 minimind-pack many
-for bad in seq-len=0 seq-len=x seq-len=1048577 seq-len= strategy=best validation=0.51 \
+ok "rows in llm.c's files" status_is 64 minimind-pack --output-format=llmc --strategy=fit many -o x
+ok "a split without a tokenizer" status_is 64 minimind-pack --split-at-eos many -o x
+for bad in mix=many mix=:2 mix=many: mix=many:0 mix=many:-1 mix=many:x dedupe=near output-format=txt tokenizer= threads=0 \
+           seq-len=0 seq-len=x seq-len=1048577 seq-len= strategy=best validation=0.51 \
            validation=-1 validation=nan shard-rows=0 seed=-1; do
   ok "--$bad is refused" status_is 64 minimind-pack --$bad many -o x
 done

@@ -29,3 +29,9 @@ EXTRA_PROGRAMS += tests/interop/sweep
 EXTRA_DIST += tests/interop/sweep-tokenizers.py
 # By hand, with PyTorch: minutes of training on real text, here and there.
 EXTRA_DIST += tests/interop/real-text.sh tests/interop/torch_loop.py
+# For tests/unit/shards.
+EXTRA_DIST += tests/interop/make-shard-goldens.py \
+  tests/interop/shards/u2-v1.npy tests/interop/shards/u4-v2.npy tests/interop/shards/i4-v3.npy \
+  tests/interop/shards/i8-v1.npy tests/interop/shards/two.npy tests/interop/shards/fortran.npy \
+  tests/interop/shards/big.npy tests/interop/shards/float.npy tests/interop/shards/scalar.npy \
+  tests/interop/shards/nanogpt.bin tests/interop/shards/gpt2.bin tests/interop/shards/llama3.bin

@@ -62,3 +62,6 @@ unit_tests += tests/unit/documents tests/unit/documents_kinds
 unit_tests += tests/unit/chat
 unit_tests += tests/unit/lora
 tests_unit_lora_SOURCES = tests/unit/lora.c tests/unit/ops.h tests/unit/small_model.h
+unit_tests += tests/unit/mix
+tests_unit_mix_SOURCES = tests/unit/mix.c $(pack_sources)
+unit_tests += tests/unit/shards
