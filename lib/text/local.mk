@@ -14,7 +14,7 @@ lib_libcore_a_SOURCES += \
   lib/text/bpe_train.c lib/text/bpe_train.h \
   lib/text/bpe_trainer.c \
   lib/text/bpe_write.c lib/text/bpe_write.h \
-  lib/text/byte_class.c lib/text/byte_class.h \
+  lib/text/byte_class.h lib/text/byte_class_x86.h \
   lib/text/byte_table.c lib/text/byte_table.h \
   lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c \
   lib/text/documents.c lib/text/documents_impl.h \
@@ -36,6 +36,7 @@ lib_libcore_a_SOURCES += \
   lib/text/pattern.h lib/text/pattern_deepseek.c lib/text/pattern_gpt4.c lib/text/pattern_known.c \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
+  lib/text/pretokenize_gpt2.c lib/text/pretokenize_gpt2.h \
   lib/text/scan.h \
   lib/text/seam.c lib/text/seam.h \
   lib/text/split.c lib/text/split.h \
@@ -44,6 +45,7 @@ lib_libcore_a_SOURCES += \
   lib/text/trie.c lib/text/trie.h \
   lib/text/unicode.h lib/text/unicode_table.c \
   lib/text/utf8.c \
+  lib/text/vector.c lib/text/vector.h \
   lib/text/word_count.c lib/text/word_count.h
 
 EXTRA_DIST += lib/text/make-unicode.py

@@ -9,7 +9,11 @@
 
 #include "../../lib/text/bpe.h"
 #include "../../lib/text/byte_class.h"
+#if defined __x86_64__ && defined __GNUC__
+# include "../../lib/text/byte_class_x86.h"
+#endif
 #include "../../lib/text/byte_table.h"
+#include "../../lib/text/pretokenize_gpt2.h"
 #include "../../lib/text/unicode.h"
 #include "../tap.h"
 
@@ -78,15 +82,94 @@ same_class (const struct mm_byte_class *a, const struct mm_byte_class *b)
          && a->high == b->high;
 }
 
+/* The function of VECTOR, or NULL where there is none.  */
+static mm_byte_class_fn *
+classes_of (enum mm_vector vector)
+{
+  if (!mm_vector_has (vector))
+    return NULL;
+#if defined __x86_64__ && defined __GNUC__
+  if (vector == MM_VECTOR_AVX2)
+    return mm_byte_class_avx2;
+  if (vector == MM_VECTOR_AVX512)
+    return mm_byte_class_avx512;
+#endif
+  return mm_byte_class_plain;
+}
+
+/* A text of N bytes in parts that meet rarely, valid UTF-8.  */
+static size_t
+mix_text (char *text, size_t n)
+{
+  static const char *const parts[] = {
+    " ", " ", "  ", "\n", "\t", "a", "word", "Xyz", "'s", "'t", "'ll", "'re", "'ve", "'m", "'d", "'", "'x",
+    "1", "23", ".", "--", "(", "\344\270\255", "\345\233\275", "\347\232\204\344\272\272", "\343\200\202",
+    "\343\200\200", "\302\240", "\303\251", "\320\266", "\342\201\211", "\304\261", "\360\237\230\200",
+    "\360\235\222\263", "\331\243", "\344\267\200", "\352\260\200", "\341\232\200", "\342\200\250", "\0"
+  };
+  size_t size = 0;
+  unsigned few = 2 + (unsigned) (rand () >> 8) % 12, first = (unsigned) (rand () >> 8);
+
+  while (size + 16 < n)
+    {
+      unsigned k = (unsigned) (rand () >> 8) % 64;
+      const char *part = parts[(first + k % few * 7) % (sizeof parts / sizeof *parts)];
+      size_t length = *part ? strlen (part) : 1;
+
+      /* Runs as long as several vectors.  */
+      for (unsigned i = k == 63 ? 100 : 1; i > 0 && size + 16 < n; i--, size += length)
+        memcpy (text + size, part, length);
+    }
+  return size;
+}
+
+/* Pieces by VECTOR as the definition has them.  */
+static bool
+pieces_agree (enum mm_vector vector)
+{
+  for (unsigned seed = 0; seed < 4000; seed++)
+    {
+      size_t ends[MM_PIECES_MIN + 8], size, at = 0, n, end;
+      char *text;
+
+      srand (seed);
+      n = 16 + (size_t) (rand () >> 8) % 700;
+      text = malloc (n);        /* exactly, so that a sanitizer sees reads behind the end */
+      size = mix_text (text, n);
+      text = realloc (text, size + !size);
+      while (at < size)
+        {
+          n = mm_gpt2_pieces (vector, text, size, at, ends, MM_PIECES_MIN);
+          for (size_t i = 0; i < n; i++, at = end)
+            {
+              end = mm_gpt2_end (text, size, at);
+              if (end != ends[i])
+                {
+                  printf ("# seed %u: piece at %zu of %zu: want its end at %zu, found %zu\n", seed, at,
+                          size, end, ends[i]);
+                  free (text);
+                  return false;
+                }
+            }
+          if (n == 0)
+            break;
+        }
+      free (text);
+      if (at != size)
+        return false;
+    }
+  return true;
+}
+
 static void
-test_classes (void)
+test_vectors (void)
 {
   static const char *const names[] = { "plain C", "AVX2", "AVX-512" };
   char name[64];
 
-  for (int v = 0; v < MM_BYTE_CLASS_VERSIONS; v++)
+  for (int v = 0; v < MM_N_VECTORS; v++)
     {
-      mm_byte_class_fn *classify = mm_byte_class_version (v);
+      mm_byte_class_fn *classify = classes_of ((enum mm_vector) v);
       bool good = true;
 
       snprintf (name, sizeof name, "%s: classes of all code points", names[v]);
@@ -105,13 +188,15 @@ test_classes (void)
           for (int k = 0; k < 64; k++)
             noise[k] = (unsigned char) (rand () >> 8);
           classify (noise, &a);
-          mm_byte_class_version (0) (noise, &b);
+          mm_byte_class_plain (noise, &b);
           good &= same_class (&a, &b);
         }
       snprintf (name, sizeof name, "%s: any bytes as plain C", names[v]);
       ok (good, name);
+      snprintf (name, sizeof name, "%s: pieces of GPT-2 as the definition", names[v]);
+      ok (pieces_agree ((enum mm_vector) v), name);
     }
-  ok (mm_byte_class_best (), "there is a best version");
+  ok (mm_vector_has (mm_vector_best ()), "the best version is one of this processor");
 }
 
 /* ---- spelling of bytes ---- */
@@ -291,7 +376,7 @@ test_merges (void)
 int
 main (void)
 {
-  test_classes ();
+  test_vectors ();
   test_byte_table ();
   test_trie ();
   test_merges ();
