@@ -1,8 +1,11 @@
 /* batch.h -- encoding many texts on several threads, in their order.
    SPDX-License-Identifier: Apache-2.0
 
-   Texts are collected until there is work for all threads, cut where ids do not change, encoded,
-   and read back in the order in which they came: the ids do not depend on the threads.  */
+   A crew of threads, each with an encoder, and batches of texts that it encodes.  Texts are
+   collected in a batch until there is work for all threads, cut where ids do not change, encoded,
+   and read back in the order in which they came: the ids do not depend on the threads.  While the
+   crew encodes one batch, its first thread first does what else there is to do, such as filling the
+   next and writing the one before.  */
 
 #ifndef TOKENIZE_BATCH_H
 #define TOKENIZE_BATCH_H
@@ -13,21 +16,31 @@
 
 #include <minimind/tokenizer.h>
 
+struct crew;
 struct batch;
 
-mm_status batch_open (const struct mm_tokenizer *t, unsigned flags, int n_threads,
-                      struct batch **b) MM_NODISCARD;
+mm_status crew_open (const struct mm_tokenizer *t, unsigned flags, int n_threads,
+                     struct crew **c) MM_NODISCARD;
+void crew_close (struct crew *c);       /* accepts NULL; after its batches */
+
+mm_status batch_open (struct crew *c, struct batch **b) MM_NODISCARD;
 void batch_close (struct batch *b);     /* accepts NULL */
+
+bool batch_is_empty (const struct batch *b);
+
+/* Forget what was collected and encoded.  */
+void batch_clear (struct batch *b);
 
 /* Collect a part of a document.  *FULL when it is time to run.  */
 mm_status batch_add (struct batch *b, const char *text, size_t size, bool first, bool last,
                      bool *full) MM_NODISCARD;
 
-/* Encode all that was collected since the last run.  */
-mm_status batch_run (struct batch *b) MM_NODISCARD;
+/* Encode all that was collected; meanwhile the calling thread does BESIDE (ARG) before it takes its
+   share.  A failure of BESIDE does not stop the encoding and is returned.  */
+typedef mm_status batch_beside (void *arg);
+mm_status batch_run (struct batch *b, batch_beside *beside, void *arg) MM_NODISCARD;
 
-/* The ids of what was collected, in order: from *I = 0 on until it returns false.  Collecting or
-   running again forgets them.  */
+/* The ids of what was collected, in order: from *I = 0 on until it returns false.  */
 struct batch_ids
 {
   const uint32_t *ids;

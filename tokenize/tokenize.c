@@ -16,7 +16,9 @@ struct run
   struct mm_tokenizer *t;
   struct tokenize_frame frame;
   struct mm_documents *documents;
-  struct batch *batch;
+  struct crew *crew;
+  struct batch *batches[3];     /* filling, encoding, writing, in turn */
+  bool more;                    /* documents to read */
   struct sink *sink;
   struct report report;
 };
@@ -69,14 +71,14 @@ put_token (struct run *r, int32_t id)
   return id == MM_NO_TOKEN ? MM_OK : sink_add (r->sink, &one, 1);
 }
 
-/* Encode what is collected and write it in order.  */
+/* The ids of an encoded batch, which is then empty.  */
 static mm_status
-drain (struct run *r)
+write_batch (struct run *r, struct batch *b)
 {
   struct batch_ids ids;
-  mm_status st = batch_run (r->batch);
+  mm_status st = MM_OK;
 
-  for (size_t i = 0; st == MM_OK && batch_next (r->batch, &i, &ids);)
+  for (size_t i = 0; st == MM_OK && batch_next (b, &i, &ids);)
     {
       if (ids.first)
         st = put_token (r, r->frame.bos);
@@ -87,31 +89,61 @@ drain (struct run *r)
       if (st == MM_OK && ids.last)
         st = sink_end_document (r->sink);
     }
+  batch_clear (b);
+  return st;
+}
+
+/* ---- reading ---- */
+
+static mm_status
+fill_batch (struct run *r, struct batch *b)
+{
+  struct mm_document_part part;
+  bool full = false;
+  mm_status st = MM_OK;
+
+  while (st == MM_OK && r->more && !full)
+    {
+      st = mm_documents_next (r->documents, &part, &r->more);
+      if (st < 0 || !r->more)
+        break;
+      report_text (&r->report, &part);
+      st = batch_add (b, part.text, part.size, part.first, part.last, &full);
+    }
+  return st;
+}
+
+/* ---- all at once ---- */
+
+/* Beside the encoding of batch 1: write batch 2, which came before it, and fill batch 0.  */
+static mm_status
+write_and_fill (void *arg)
+{
+  struct run *r = arg;
+  mm_status st = write_batch (r, r->batches[2]);
+
+  if (st == MM_OK)
+    st = fill_batch (r, r->batches[0]);
+  report_progress (&r->report, r->documents, sink_count (r->sink));
   return st;
 }
 
 static mm_status
 run (struct run *r)
 {
-  struct mm_document_part part;
-  bool more = true, full;
-  mm_status st = MM_OK;
+  mm_status st = fill_batch (r, r->batches[0]);
 
-  while (st == MM_OK && more)
+  while (st == MM_OK && !batch_is_empty (r->batches[0]))
     {
-      st = mm_documents_next (r->documents, &part, &more);
-      if (st < 0 || !more)
-        break;
-      report_text (&r->report, &part);
-      st = batch_add (r->batch, part.text, part.size, part.first, part.last, &full);
-      if (st == MM_OK && full)
-        {
-          st = drain (r);
-          report_progress (&r->report, r->documents, sink_count (r->sink));
-        }
+      struct batch *written = r->batches[2];
+
+      r->batches[2] = r->batches[1];
+      r->batches[1] = r->batches[0];
+      r->batches[0] = written;
+      st = batch_run (r->batches[1], write_and_fill, r);
     }
   if (st == MM_OK)
-    st = drain (r);
+    st = write_batch (r, r->batches[1]);
   mm_progress_end ();
   return st;
 }
@@ -128,7 +160,9 @@ open_all (struct run *r, const struct tokenize_cutter *cutter)
   options.cut_arg = cutter;
   st = mm_documents_open (r->c->inputs, r->c->n_inputs, &options, &r->documents);
   if (st == MM_OK)
-    st = batch_open (r->t, cutter->flags, r->c->n_threads, &r->batch);
+    st = crew_open (r->t, cutter->flags, r->c->n_threads, &r->crew);
+  for (int i = 0; st == MM_OK && i < 3; i++)
+    st = batch_open (r->crew, &r->batches[i]);
   if (st == MM_OK)
     st = sink_open (r->c, r->t, &r->sink);
   return st;
@@ -137,7 +171,7 @@ open_all (struct run *r, const struct tokenize_cutter *cutter)
 mm_status
 tokenize (const struct tokenize_config *c)
 {
-  struct run r = { .c = c, .report.c = c };
+  struct run r = { .c = c, .report.c = c, .more = true };
   struct tokenize_cutter cutter = { .flags = c->parse_special ? MM_PARSE_SPECIAL : 0 };
   struct mm_document_counts counts;
   uint64_t tokens;
@@ -162,7 +196,9 @@ tokenize (const struct tokenize_config *c)
   if (st == MM_OK)
     st = report_end (&r.report, &counts, tokens);
   sink_abort (r.sink);
-  batch_close (r.batch);
+  for (int i = 0; i < 3; i++)
+    batch_close (r.batches[i]);
+  crew_close (r.crew);
   mm_documents_close (r.documents);
   mm_tokenizer_free (r.t);
   return st;

@@ -3,8 +3,8 @@
 
    The pattern cuts text into pieces, seams (seam.h) cut what is not ASCII on into parts.  Most
    parts of a text have been seen before: those of up to 15 bytes go through a cache of fixed size
-   whose key is the part itself, in two words; longer ones through a smaller cache of texts.  Parts
-   are taken in batches, first their keys, then their ids, so that a cache line is on its way when
+   whose key is the part itself, in two words; what is longer or has many ids through a smaller
+   cache of texts.  Parts are taken in batches, first their keys, then their ids, so that a cache line is on its way when
    it is asked for.  */
 
 #include <config.h>
@@ -26,11 +26,12 @@ enum
   NARROW_IDS = 7, WIDE_IDS = 3, /* ids that an entry holds, of 16 and of 32 bits */
   COPIED_IDS = 8,               /* ids written for an entry, however many it holds */
   CACHE_BITS = 17,              /* slots: 8 MB */
-  LONG_BITS = 10, LONG_BYTES = 72, LONG_IDS = 12,       /* longer parts: 128 kB */
+  LONG_BITS = 10, LONG_BYTES = 80, LONG_IDS = 26,       /* what does not fit there: 192 kB */
   BATCH = 256                   /* pieces; parts */
 };
 
 #define HIGH UINT64_C (0x8080808080808080)
+#define NO_KEY UINT64_MAX       /* never in the cache */
 
 struct entry
 {
@@ -57,9 +58,8 @@ struct long_entry
 
 struct part
 {
-  uint64_t key[2];
-  struct slot *slot;            /* NULL if it is too long for a key, whose first word is then
-                                   its size */
+  uint64_t key[2];              /* of a part that is too long for one: its size, NO_KEY */
+  struct slot *slot;
   size_t at;
 };
 
@@ -143,12 +143,38 @@ encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, 
   return mm_bpe_encode (&p->t->bpe, &p->scratch, text, size, ids, count);
 }
 
+/* The same by way of the small cache.  */
+static mm_status
+encode_text (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
+{
+  struct long_entry *entry = p->longs + (mm_text_hash (text, size) >> (64 - LONG_BITS));
+  mm_status st;
+
+  if (entry->size == size && memcmp (entry->text, text, size) == 0)
+    {
+      memcpy (ids, entry->ids, entry->count * sizeof *ids);
+      *count = entry->count;
+      return MM_OK;
+    }
+  st = encode_part (p, text, size, ids, count);
+  if (st == MM_OK && size <= LONG_BYTES && *count <= LONG_IDS)
+    {
+      entry->size = (uint32_t) size;
+      entry->count = (uint32_t) *count;
+      memcpy (entry->text, text, size);
+      memcpy (entry->ids, ids, *count * sizeof *ids);
+    }
+  return st;
+}
+
 /* Encode a part that is not in its SLOT and put it there if its ids fit.  */
 static mm_status
 encode_new (struct mm_pieces *p, const struct part *part, const char *text, uint32_t *ids,
             size_t *count)
 {
-  mm_status st = encode_part (p, text, part->key[1] >> 56, ids, count);
+  size_t size = part->key[1] >> 56;
+  mm_status st = size < 8 ? encode_part (p, text, size, ids, count)
+                          : encode_text (p, text, size, ids, count);
   struct slot *slot = part->slot;
   struct entry *entry = slot->entry;
 
@@ -170,113 +196,124 @@ encode_new (struct mm_pieces *p, const struct part *part, const char *text, uint
   return MM_OK;
 }
 
-/* Encode a part that is too long for a key.  */
-static mm_status
-encode_long (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
-{
-  struct long_entry *entry;
-  mm_status st;
-
-  if (size > LONG_BYTES)
-    return encode_part (p, text, size, ids, count);
-  entry = p->longs + (mm_text_hash (text, size) >> (64 - LONG_BITS));
-  if (entry->size == size && memcmp (entry->text, text, size) == 0)
-    {
-      memcpy (ids, entry->ids, entry->count * sizeof *ids);
-      *count = entry->count;
-      return MM_OK;
-    }
-  st = encode_part (p, text, size, ids, count);
-  if (st == MM_OK && *count <= LONG_IDS)
-    {
-      entry->size = (uint32_t) size;
-      entry->count = (uint32_t) *count;
-      memcpy (entry->text, text, size);
-      memcpy (entry->ids, ids, *count * sizeof *ids);
-    }
-  return st;
-}
-
 __attribute__ ((noinline)) static mm_status
 encode_missing (struct mm_pieces *p, const struct part *part, const char *text, uint32_t *ids,
                 size_t *count)
 {
-  return part->slot ? encode_new (p, part, text + part->at, ids, count)
-                    : encode_long (p, text + part->at, part->key[0], ids, count);
+  return part->key[1] == NO_KEY ? encode_text (p, text + part->at, part->key[0], ids, count)
+                                : encode_new (p, part, text + part->at, ids, count);
 }
 
 /* ---- pieces to parts ---- */
 
-/* Make the part for a KEY and call for its cache line.  */
+/* Make PART for a key at AT and call for its cache line.  */
 static inline void
-add_key (struct mm_pieces *p, const uint64_t key[2], size_t at)
+set_part (const struct mm_pieces *p, struct part *part, const uint64_t key[2], size_t at)
 {
-  struct part *part = p->parts + p->n_parts++;
+  struct slot *slot = p->cache + (mm_key_hash (key) >> (64 - CACHE_BITS));
 
+  __builtin_prefetch (slot);
   part->key[0] = key[0];
   part->key[1] = key[1];
+  part->slot = slot;
   part->at = at;
-  part->slot = p->cache + (mm_key_hash (key) >> (64 - CACHE_BITS));
-  __builtin_prefetch (part->slot);
 }
 
 /* Add the parts of a piece from AT to END as far as there is room; returns the place reached.  */
 __attribute__ ((noinline)) static size_t
 add_parts (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
 {
-  while (at < end && p->n_parts < BATCH)
+  struct part *part = p->parts + p->n_parts;
+  const struct mm_seams *seams = p->t->seams;
+
+  for (; at < end && part < p->parts + BATCH; part++)
     {
-      size_t stop = p->t->seams ? mm_seam_next (p->t->seams, text, at, end) : end;
-      uint64_t key[2];
+      size_t stop = seams ? mm_seam_next (seams, text, at, end) : end;
+      uint64_t key[2] = { stop - at, NO_KEY };
 
       if (stop - at <= MM_KEY_BYTES)
-        {
-          mm_piece_key (text + at, stop - at, size - at, key);
-          add_key (p, key, at);
-        }
-      else
-        p->parts[p->n_parts++] = (struct part) { { stop - at, 0 }, NULL, at };
+        mm_piece_key (text + at, stop - at, size - at, key);
+      set_part (p, part, key, at);
       at = stop;
     }
+  p->n_parts = (size_t) (part - p->parts);
+  return at;
+}
+
+/* Make parts of short pieces of ASCII, from AT on, as long as there are such and room; returns the
+   place reached.  */
+static inline size_t
+add_short_pieces (struct mm_pieces *p, const char *text, size_t size, size_t at)
+{
+  struct part *part = p->parts + p->n_parts;
+  size_t i = p->next_piece, left = p->n_pieces - i, room = BATCH - p->n_parts;
+
+  for (const size_t stop = i + (left < room ? left : room); i < stop; i++, part++)
+    {
+      size_t length = p->ends[i] - at;
+      uint64_t key[2];
+
+      if (length > MM_KEY_BYTES)
+        break;
+      mm_piece_key (text + at, length, size - at, key);
+      if ((key[0] | key[1]) & HIGH)
+        break;
+      set_part (p, part, key, at);
+      at += length;
+    }
+  p->next_piece = i;
+  p->n_parts = (size_t) (part - p->parts);
   return at;
 }
 
 /* Make parts of the pieces that were found, from AT on, as far as there is room; returns the place
    reached.  */
-static inline size_t
+static size_t
 find_parts (struct mm_pieces *p, const char *text, size_t size, size_t at)
 {
-  p->n_parts = 0;
-  for (; p->next_piece < p->n_pieces && p->n_parts < BATCH; p->next_piece++)
+  for (p->n_parts = 0;;)
     {
-      size_t end = p->ends[p->next_piece];
-      uint64_t key[2] = { HIGH, 0 };
-
-      if (end - at <= MM_KEY_BYTES)
-        mm_piece_key (text + at, end - at, size - at, key);
-      if (((key[0] | key[1]) & HIGH) == 0)
-        {
-          add_key (p, key, at);
-          at = end;
-        }
-      else
-        {
-          at = add_parts (p, text, size, at, end);
-          if (at < end)
-            break;
-        }
+      at = add_short_pieces (p, text, size, at);
+      if (p->next_piece == p->n_pieces || p->n_parts == BATCH)
+        return at;
+      at = add_parts (p, text, size, at, p->ends[p->next_piece]);
+      if (at < p->ends[p->next_piece])
+        return at;
+      p->next_piece++;
     }
-  return at;
 }
 
 /* ---- parts to ids ---- */
+
+/* The entry of PART in its slot; any of the two if it is not there, which *FOUND tells.  */
+static inline const struct entry *
+find_entry (const struct part *part, bool *found)
+{
+  const struct entry *entry = part->slot->entry;
+
+#if defined __SSE2__
+  __m128i key = _mm_loadu_si128 ((const __m128i *) part->key);
+  __m128i first = _mm_load_si128 ((const __m128i *) entry[0].key);
+  __m128i second = _mm_load_si128 ((const __m128i *) entry[1].key);
+  int in_first = _mm_movemask_epi8 (_mm_cmpeq_epi8 (key, first)) == 0xffff;
+  int in_second = _mm_movemask_epi8 (_mm_cmpeq_epi8 (key, second)) == 0xffff;
+
+  *found = in_first | in_second;
+  return entry + in_second;
+#else
+  if (!mm_key_same (entry->key, part->key))
+    entry++;
+  *found = mm_key_same (entry->key, part->key);
+  return entry;
+#endif
+}
 
 /* Write the ids of ENTRY to OUT, and more behind them up to COPIED_IDS; returns their number.  */
 static inline __attribute__ ((always_inline)) size_t
 copy_entry (const struct entry *entry, bool narrow, uint32_t *out)
 {
 #if defined __SSE2__
-  __m128i ids = _mm_loadu_si128 ((const __m128i *) &entry->u);
+  __m128i ids = _mm_load_si128 ((const __m128i *) &entry->u);
 
   if (narrow)
     {
@@ -296,15 +333,15 @@ copy_entry (const struct entry *entry, bool narrow, uint32_t *out)
 static inline __attribute__ ((always_inline)) mm_status
 copy_ids (struct mm_pieces *p, const char *text, bool narrow, struct mm_ids *ids)
 {
+  const struct part *end = p->parts + p->n_parts;
   uint32_t *out = ids->data + ids->count;
 
-  for (size_t i = 0; i < p->n_parts; i++)
+  for (const struct part *part = p->parts; part < end; part++)
     {
-      const struct part *part = p->parts + i;
-      const struct entry *entry = part->slot ? part->slot->entry : NULL;
+      bool found;
+      const struct entry *entry = find_entry (part, &found);
 
-      if (entry && (mm_key_same (entry->key, part->key)
-                    || mm_key_same ((++entry)->key, part->key)))
+      if (__builtin_expect (found, true))
         out += copy_entry (entry, narrow, out);
       else
         {

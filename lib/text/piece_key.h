@@ -34,7 +34,10 @@ mm_piece_key (const char *text, size_t size, size_t room, uint64_t key[2])
 #undef ALL
 
   if (room >= 16)
-    memcpy (key, text, 16);
+    {
+      memcpy (key, text, 8);
+      memcpy (key + 1, text + 8, 8);
+    }
   else
     {
       key[0] = key[1] = 0;
@@ -59,7 +62,7 @@ mm_key_same (const uint64_t a[2], const uint64_t b[2])
   return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
 }
 
-/* A hash of SIZE >= 16 bytes.  */
+/* A hash of SIZE >= 8 bytes.  */
 static inline uint64_t
 mm_text_hash (const char *text, size_t size)
 {
