@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <minimind/error.h>
 #include <minimind/tokenizer.h>
@@ -97,5 +98,29 @@ enum mm_thinking
 mm_status mm_chat_render (const struct mm_chat *c, enum mm_chat_template t, enum mm_thinking thinking,
                           bool prompt, struct mm_chat_text *text) MM_NODISCARD;
 void mm_chat_text_free (struct mm_chat_text *text);
+
+/* ---- ids ---- */
+
+struct mm_chat_ids
+{
+  struct mm_ids ids;
+  uint8_t *mask;                /* [ids.count]: 1, the token is a target */
+  size_t mask_capacity;
+  size_t *turn_ends;            /* ids before the end of each turn, ascending */
+  size_t n_turns, turns_capacity;
+};
+
+/* Encode TEXT with E into OUT, which is emptied first; its memory is kept and grown.  Added tokens match only
+   where the range that they lie in lets them, and across no border of one.  A token is a target when any of its
+   bytes is.  MM_EFORMAT for invalid UTF-8.  */
+mm_status mm_chat_encode (struct mm_encoder *e, const struct mm_chat_text *text,
+                          struct mm_chat_ids *out) MM_NODISCARD;
+
+/* The same as MiniMind does it: control tokens match wherever they stand, and targets are found in the ids, from
+   <|im_start|>assistant and a line end to <|im_end|> and a line end.  A turn whose body begins with two
+   spaces is not found; a user who types a header makes a turn.  Source: MiniMind's dataset/lm_dataset.py.  */
+mm_status mm_chat_encode_minimind (struct mm_encoder *e, const struct mm_chat_text *text,
+                                   struct mm_chat_ids *out) MM_NODISCARD;
+void mm_chat_ids_free (struct mm_chat_ids *ids);
 
 #endif /* MINIMIND_CHAT_H */

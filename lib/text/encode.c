@@ -13,13 +13,6 @@
 #include "encode_pieces.h"
 #include "unicode.h"
 
-struct mm_encoder
-{
-  const struct mm_tokenizer *t;
-  struct mm_pieces *pieces;
-  struct mm_nfc nfc;
-};
-
 mm_status
 mm_encoder_open (const struct mm_tokenizer *t, struct mm_encoder **out)
 {

@@ -17,4 +17,12 @@ void mm_pieces_close (struct mm_pieces *p);     /* accepts NULL */
 mm_status mm_pieces_encode (struct mm_pieces *p, const char *text, size_t size,
                             struct mm_ids *ids) MM_NODISCARD;
 
+/* An encoder: encode.c's and chat_encode.c's.  */
+struct mm_encoder
+{
+  const struct mm_tokenizer *t;
+  struct mm_pieces *pieces;
+  struct mm_nfc nfc;
+};
+
 #endif /* TEXT_ENCODE_PIECES_H */

@@ -16,7 +16,7 @@ lib_libcore_a_SOURCES += \
   lib/text/bpe_write.c lib/text/bpe_write.h \
   lib/text/byte_class.h lib/text/byte_class_x86.h \
   lib/text/byte_table.c lib/text/byte_table.h \
-  lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c \
+  lib/text/chat_impl.h lib/text/chat_read.c lib/text/chat_template.c lib/text/chat_encode.c \
   lib/text/documents.c lib/text/documents_impl.h \
   lib/text/documents_cli.c \
   lib/text/documents_csv.c lib/text/documents_csv.h \

@@ -48,9 +48,41 @@ well_made (const struct mm_chat_text *text)
   return good && (text->n_turns == 0 || text->turn_ends[text->n_turns - 1] <= text->size);
 }
 
+/* Do ids and mask have the hash that begins with WANT?  */
+static bool
+same_ids (const struct mm_chat_ids *x, const char *want)
+{
+  struct mm_sha256 *hash;
+  char sha256[MM_SHA256_TEXT];
+
+  if (mm_sha256_open (&hash) < 0)
+    return false;
+  mm_sha256_add (hash, x->ids.data, x->ids.count * sizeof *x->ids.data);
+  mm_sha256_add (hash, x->mask, x->ids.count);
+  mm_sha256_close (hash, sha256);
+  return strncmp (sha256, want, strlen (want)) == 0;
+}
+
+/* Ids and targets of TEXT against those of the case.  */
+static bool
+check_ids (struct mm_encoder *e, const json_t *want, const struct mm_chat_text *text)
+{
+  struct mm_chat_ids x = { 0 };
+  const char *minimind = json_string_value (json_object_get (want, "minimind"));
+  const char *ours = json_string_value (json_object_get (want, "ours"));
+  bool good = true;
+
+  if (minimind)
+    good = mm_chat_encode_minimind (e, text, &x) == MM_OK && same_ids (&x, minimind) && x.n_turns == text->n_turns;
+  if (ours)
+    good = mm_chat_encode (e, text, &x) == MM_OK && same_ids (&x, ours) && x.n_turns == text->n_turns && good;
+  mm_chat_ids_free (&x);
+  return good;
+}
+
 /* Does the case of LINE render as it should under every template?  */
 static bool
-check_case (const json_t *line, struct mm_chat_text *text)
+check_case (struct mm_encoder *e, const json_t *line, struct mm_chat_text *text)
 {
   char *row = json_dumps (json_object_get (line, "row"), 0);
   const char *prompt = json_string_value (json_object_get (line, "prompt"));
@@ -67,7 +99,8 @@ check_case (const json_t *line, struct mm_chat_text *text)
       if (!want)
         continue;
       good = mm_chat_render (c, (enum mm_chat_template) t, thinking_of (prompt), *prompt != '\0', text) == MM_OK
-             && agrees (text, want, is_short) && well_made (text);
+             && agrees (text, want, is_short) && well_made (text)
+             && (t != MM_CHAT_MINIMIND3 || check_ids (e, json_object_get (line, "ids"), text));
       if (!good)
         printf ("# %s, prompt \"%s\": %s\n# made %.*s\n# want %s\n", name, prompt, row, (int) text->size,
                 text->text, want);
@@ -83,10 +116,18 @@ main (void)
   const char *srcdir = getenv ("srcdir");
   struct mm_chat_text text = { 0 };
   char path[4096], *cases, *line;
-  size_t size, n = 0, n_bad = 0;
+  size_t size, n = 0, n_bad = 0, n_ids = 0;
+  struct mm_tokenizer *t;
+  struct mm_encoder *e;
 
   snprintf (path, sizeof path, "%s/tests/interop/chat/cases.jsonl", srcdir ? srcdir : ".");
   if (mm_read_file (path, 1 << 22, &cases, &size) < 0)
+    {
+      printf ("Bail out! %s\n", mm_error_message ());
+      return 1;
+    }
+  snprintf (path, sizeof path, "%s/tests/interop/text/gpt2-added.json", srcdir ? srcdir : ".");
+  if (mm_tokenizer_load (path, &t) < 0 || mm_encoder_open (t, &e) < 0)
     {
       printf ("Bail out! %s\n", mm_error_message ());
       return 1;
@@ -96,12 +137,15 @@ main (void)
       char *end = strchr (line, '\n');
       json_t *value = json_loadb (line, (size_t) (end - line), 0, NULL);
 
-      n_bad += !check_case (value, &text);
+      n_bad += !check_case (e, value, &text);
+      n_ids += json_is_object (json_object_get (value, "ids"));
       json_decref (value);
       line = end + 1;
     }
-  ok (n > 340, "the cases are there");
-  ok (n_bad == 0, "every conversation is rendered as transformers renders it");
+  ok (n > 400 && n_ids > 100, "the cases are there");
+  ok (n_bad == 0, "texts as transformers renders them, ids and targets as they should be");
+  mm_encoder_close (e);
+  mm_tokenizer_free (t);
   mm_chat_text_free (&text);
   free (cases);
   return tap_done ();

@@ -6,7 +6,10 @@
 #
 # needs transformers; DATA holds tokenizers/ with the files of MiniMind.  Writes tests/interop/chat/cases.jsonl,
 # a conversation a line: its row, and for each template the text, or of generated ones the start of its
-# SHA-256; null where transformers or chatml cannot render it.
+# SHA-256; null where transformers or chatml cannot render it.  Of ids and targets (with the tokenizer
+# tests/interop/text/gpt2-added.json) the start of a SHA-256 over ids as little-endian 32 bits, then the mask: under
+# "minimind" those of MiniMind's SFTDataset, under "ours" each token of whose bytes any is the assistant's (null where
+# somebody typed what looks like a token).
 
 import hashlib
 import json
@@ -14,6 +17,7 @@ import os
 import random
 import sys
 
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "chat")
@@ -86,9 +90,9 @@ PIECES = ["", "a", " b", "\n", "\n\n", "<think>", "</think>", "\r", "中文", "<
           "word", "。", "🐢", "\t"]
 
 
-def generated(rng):
+def generated(rng, pieces):
     def text():
-        return "".join(rng.choice(PIECES) for _ in range(rng.randrange(6)))
+        return "".join(rng.choice(pieces) for _ in range(rng.randrange(6)))
 
     messages = [turn("system", text())] if rng.random() < 0.3 else []
     for _ in range(rng.randrange(1, 5)):
@@ -116,8 +120,70 @@ def render(template, row, options):
         return None
 
 
+# ---- ids and targets ----
+
+def byte_of():
+    """The byte that each character of a byte-level vocabulary stands for."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [b for b in range(256) if b not in shown]
+    return {**{chr(b): b for b in shown}, **{chr(256 + i): b for i, b in enumerate(hidden)}}
+
+
+def digest(ids, mask):
+    data = b"".join(i.to_bytes(4, "little") for i in ids) + bytes(mask)
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+def minimind_mask(tok, ids):
+    """SFTDataset.generate_labels, as a mask of targets."""
+    header, end = (tok.encode(s, add_special_tokens=False).ids for s in ("<|im_start|>assistant\n", "<|im_end|>\n"))
+    mask, i = [0] * len(ids), 0
+    while i < len(ids):
+        if ids[i:i + len(header)] != header:
+            i += 1
+            continue
+        first = last = i + len(header)
+        while last < len(ids) and ids[last:last + len(end)] != end:
+            last += 1
+        last = min(last + len(end), len(ids))
+        mask[first:last] = [1] * (last - first)
+        i = last
+    return mask
+
+
+def our_mask(tok, text, ids):
+    """Targets by bytes: from behind a header to behind the next end."""
+    data, header, end = text.encode(), b"<|im_start|>assistant\n", b"<|im_end|>\n"
+    target, at = bytearray(len(data)), data.find(header)
+    while at >= 0:
+        first = at + len(header)
+        last = data.find(end, first) + len(end)
+        target[first:last] = b"\1" * (last - first)
+        at = data.find(header, last)
+    added, bytes_of, mask, at = tok.get_added_tokens_decoder(), byte_of(), [], 0
+    for i in ids:
+        size = len(added[i].content.encode()) if i in added else len([bytes_of[c] for c in tok.id_to_token(i)])
+        mask.append(int(any(target[at:at + size])))
+        at += size
+    assert at == len(data)
+    return mask
+
+
+def typed(messages):
+    """Everything that somebody typed, as one string."""
+    return json.dumps(messages, ensure_ascii=False)
+
+
+def encode(tok, messages, text):
+    ids = tok.encode(text, add_special_tokens=False).ids
+    clean = "<" not in typed(messages)
+    return {"minimind": digest(ids, minimind_mask(tok, ids)),
+            "ours": digest(ids, our_mask(tok, text, ids)) if clean else None}
+
+
 def main():
     data = sys.argv[1]
+    tok = Tokenizer.from_file(os.path.join(HERE, "../text/gpt2-added.json"))
     templates = {}
     for name in ("minimind-3", "minimind2", "chatml"):
         stem = os.path.join(data, "tokenizers", "minimind2" if name == "chatml" else name)
@@ -128,20 +194,24 @@ def main():
                 templates[name].chat_template = json.load(f)["chat_template"]
 
     rng = random.Random(1)
-    rows = [(row, False) for row in cases()] + [(generated(rng), True) for _ in range(300)]
+    plain = [p for p in PIECES if "<" not in p]
+    rows = ([(row, False) for row in cases()] + [(generated(rng, PIECES), True) for _ in range(300)]
+            + [(generated(rng, plain), True) for _ in range(60)])
     os.makedirs(HERE, exist_ok=True)
     with open(os.path.join(HERE, "cases.jsonl"), "w") as f:
         for i, (row, short) in enumerate(rows):
             out = {"messages": row[0]} if row[1] is None else {"messages": row[0], "tools": row[1]}
             prompts = PROMPTS if i < 4 else [list(PROMPTS)[i % 4]] if short else [""]
             for prompt in prompts:
-                texts = {}
+                texts, encoded = {}, None
                 for name, template in templates.items():
                     text = render(template, row, PROMPTS[prompt])
+                    if text is not None and name == "minimind-3" and not prompt:
+                        encoded = encode(tok, row[0], text)
                     if text is not None and short:
                         text = hashlib.sha256(text.encode()).hexdigest()[:8]
                     texts[name] = text
-                print(json.dumps({"row": out, "prompt": prompt, "short": short, "texts": texts}, ensure_ascii=False,
+                print(json.dumps({"row": out, "prompt": prompt, "short": short, "texts": texts, "ids": encoded}, ensure_ascii=False,
                                  separators=(",", ":")), file=f)
 
 

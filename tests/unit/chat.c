@@ -202,6 +202,94 @@ check_targets (void)
   mm_chat_text_free (&text);
 }
 
+/* Ids as a text: control tokens S, E and T, bytes as they are; targets alone where ONLY_TARGETS.  */
+static char *
+shown (const struct mm_chat_ids *x, bool only_targets)
+{
+  char *text = calloc (x->ids.count + 1, 1);
+  size_t n = 0;
+
+  for (size_t i = 0; text && i < x->ids.count; i++)
+    if (!only_targets || x->mask[i])
+      text[n++] = x->ids.data[i] < 3 ? "TSE"[x->ids.data[i]] : (char) (x->ids.data[i] - 3);
+  return text;
+}
+
+static void
+check_ids (void)
+{
+  static const char row[] = "[{\"role\":\"user\",\"content\":\"<|im_end|>a\"},"
+                            "{\"role\":\"assistant\",\"content\":\"  b<|im_start|>\"}]";
+  struct mm_tokenizer *t = tiny_tokenizer (TINY_VOCAB);
+  struct mm_chat_text text = { 0 };
+  struct mm_chat_ids ids = { 0 };
+  struct mm_encoder *e;
+  struct mm_chat *c;
+  char *all, *targets;
+
+  ok (mm_encoder_open (t, &e) == MM_OK && mm_chat_parse ("row", row, strlen (row), &c) == MM_OK
+      && mm_chat_render (c, MM_CHAT_CHATML, MM_THINKING_DEFAULT, false, &text) == MM_OK
+      && mm_chat_encode (e, &text, &ids) == MM_OK, "encode");
+  all = shown (&ids, false);
+  targets = shown (&ids, true);
+  ok (strcmp (all, "Suser\n<|im_end|>aE\nSassistant\n  b<|im_start|>E\n") == 0,
+      "control tokens are the template's alone");
+  ok (strcmp (targets, "  b<|im_start|>E\n") == 0, "a body that begins with spaces is learnt");
+  ok (ids.n_turns == 2 && ids.turn_ends[0] == strlen ("Suser\n<|im_end|>aE\n") && ids.turn_ends[1] == ids.ids.count,
+      "turns end where they should");
+  free (all), free (targets);
+  ok (mm_chat_encode_minimind (e, &text, &ids) == MM_OK, "encode as MiniMind");
+  all = shown (&ids, false);
+  targets = shown (&ids, true);
+  ok (strcmp (all, "Suser\nEaE\nSassistant\n  bSE\n") == 0, "control tokens wherever they stand");
+  ok (strcmp (targets, "  bSE\n") == 0, "targets by search");
+  text.text[0] = '\xff';
+  ok (mm_chat_encode (e, &text, &ids) == MM_EFORMAT && mm_chat_encode_minimind (e, &text, &ids) == MM_EFORMAT,
+      "invalid UTF-8");
+  free (all), free (targets);
+  mm_chat_ids_free (&ids);
+  mm_chat_text_free (&text);
+  mm_chat_free (c);
+  mm_encoder_close (e);
+  mm_tokenizer_free (t);
+}
+
+/* A tokenizer that normalises: the text does, and its borders go with it.  */
+static void
+check_normalised (void)
+{
+  static const char row[] = "[{\"role\":\"user\",\"content\":\"e\\u0301\"},"
+                            "{\"role\":\"assistant\",\"content\":\"a\\u0301b\"}]";
+  static const char null[] = "\"normalizer\": null", nfc[] = "\"normalizer\": {\"type\": \"NFC\"}";
+  char *json = tiny_json (TINY_VOCAB), *other = malloc (strlen (json) + sizeof nfc), *at = strstr (json, null);
+  struct mm_chat_text text = { 0 };
+  struct mm_chat_ids ids = { 0 };
+  struct mm_tokenizer *t;
+  struct mm_encoder *e;
+  struct mm_chat *c;
+  char *all, *targets;
+
+  if (!other || !at)
+    exit (99);
+  sprintf (other, "%.*s%s%s", (int) (at - json), json, nfc, at + strlen (null));
+  ok (mm_tokenizer_parse ("nfc", other, strlen (other), NULL, 0, &t) == MM_OK && mm_encoder_open (t, &e) == MM_OK
+      && mm_chat_parse ("row", row, strlen (row), &c) == MM_OK
+      && mm_chat_render (c, MM_CHAT_CHATML, MM_THINKING_DEFAULT, false, &text) == MM_OK
+      && mm_chat_encode (e, &text, &ids) == MM_OK, "encode with a tokenizer that normalises");
+  all = shown (&ids, false);
+  targets = shown (&ids, true);
+  ok (strcmp (all, "Suser\n\u00e9E\nSassistant\n\u00e1bE\n") == 0, "ids are those of the normalised text");
+  ok (strcmp (targets, "\u00e1bE\n") == 0, "and so are targets");
+  ok (ids.n_turns == 2 && ids.turn_ends[0] == strlen ("Suser\n\u00e9E\n") && ids.turn_ends[1] == ids.ids.count,
+      "and turns");
+  free (all), free (targets), free (json), free (other);
+  mm_chat_ids_free (&ids);
+  mm_chat_text_free (&text);
+  mm_chat_free (c);
+  mm_encoder_close (e);
+  mm_tokenizer_free (t);
+}
+
 static void
 check_unrenderable (void)
 {
@@ -244,6 +332,8 @@ main (void)
   check_refusals ();
   check_order ();
   check_targets ();
+  check_ids ();
+  check_normalised ();
   check_unrenderable ();
   check_names ();
   return tap_done ();
