@@ -1,7 +1,8 @@
 # make fuzz: a build of its own by clang, in fuzz/build, with one program for each parser.
 # A build inside the source tree has to be cleaned first (make distclean), as for any second build.  Run one as
 #   fuzz/build/fuzz/tokenizer -max_total_time=300 FOLDER-OF-EXAMPLES
-fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset
+fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset fuzz/trainer \
+  fuzz/manifest
 EXTRA_PROGRAMS += $(fuzz_programs)
 EXTRA_DIST += fuzz/fuzz.h
 fuzz_safetensors_SOURCES = fuzz/safetensors.c
@@ -14,6 +15,10 @@ fuzz_config_SOURCES = fuzz/config.c
 fuzz_config_LDFLAGS = -fsanitize=fuzzer
 fuzz_dataset_SOURCES = fuzz/dataset.c
 fuzz_dataset_LDFLAGS = -fsanitize=fuzzer
+fuzz_trainer_SOURCES = fuzz/trainer.c
+fuzz_trainer_LDFLAGS = -fsanitize=fuzzer
+fuzz_manifest_SOURCES = fuzz/manifest.c
+fuzz_manifest_LDFLAGS = -fsanitize=fuzzer
 
 fuzz:
 	@command -v clang >/dev/null || { echo "make fuzz needs clang" >&2; exit 1; }

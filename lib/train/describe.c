@@ -69,6 +69,19 @@ print_bytes (const char *name, uint64_t bytes)
   printf ("  %-36s %10s\n", name, mm_format_bytes (bytes, text));
 }
 
+/* What the CPU's kernels take while they work: logits of a piece of the rows (lib/backend/cpu/head_loss.c), and
+   blocks of matrices for each thread, as measured.  tests/cli/memory.sh holds the total against a run's.  */
+static uint64_t
+kernel_bytes (const struct mm_trainer *t)
+{
+  const uint64_t logits_limit = 8 << 20, thread = 2600000;
+  uint64_t tokens = t->plan.order.micro_batch * t->plan.seq_len, rows = 32;
+
+  while (rows < 1024 && rows < tokens && 2 * rows * t->shape.vocab_size * sizeof (float) <= logits_limit)
+    rows *= 2;
+  return rows * t->shape.vocab_size * sizeof (float) + thread * (uint64_t) t->config->compute.threads;
+}
+
 static void
 print_memory (const struct mm_trainer *t)
 {
@@ -76,6 +89,7 @@ print_memory (const struct mm_trainer *t)
   struct parts p = count_parts (c);
   uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding);
   uint64_t pass = mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, 0);
+  uint64_t kernels = kernel_bytes (t);
 
   printf ("memory\n");
   print_bytes ("parameters, float32", n * sizeof (float));
@@ -83,7 +97,8 @@ print_memory (const struct mm_trainer *t)
   print_bytes ("moments m and v, float32", 2 * n * sizeof (float));
   print_bytes ("gradient, 64-bit fixed point", n * sizeof (int64_t));
   print_bytes ("activations of a micro-batch", pass);
-  print_bytes ("total", (3 * n + packed) * sizeof (float) + n * sizeof (int64_t) + pass);
+  print_bytes ("buffers of the kernels, all threads", kernels);
+  print_bytes ("total", (3 * n + packed) * sizeof (float) + n * sizeof (int64_t) + pass + kernels);
 }
 
 static void

@@ -37,7 +37,7 @@ struct mm_report
   /* Set by the caller.  */
   struct mm_runlog *log;        /* NULL: no log */
   double token_flops;           /* FLOPs of training on one token */
-  double peak;                  /* FLOP/s of all ranks' backends */
+  double peak;                  /* FLOP/s of all ranks' backends; the report raises it to what a step reached */
   uint64_t first, total;        /* steps: done at the start, of the whole run */
   uint64_t log_every, save_every;       /* steps; 0: never */
   const char *data;             /* the dataset's name */

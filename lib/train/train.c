@@ -206,6 +206,7 @@ between_steps (struct mm_trainer *t, bool last)
   bool done = now == t->plan.schedule.total;
   mm_status st = MM_OK;
 
+  mm_trainer_measure_peak (t);
   if (last || due (c->save_every, now))
     st = mm_trainer_save (t);
   if (st == MM_OK && c->eval_every && (done || due (c->eval_every, now)))

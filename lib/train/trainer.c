@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include <minimind/checkpoint.h>
@@ -143,6 +144,21 @@ mm_trainer_start (struct mm_trainer *t)
   if (st == MM_OK)
     begin_report (t);
   return st;
+}
+
+void
+mm_trainer_measure_peak (struct mm_trainer *t)
+{
+  const double first = 8;       /* s; later moments at four times the time of the one before */
+  double now = mm_now () - t->report.began;
+  struct mm_backend *be;
+
+  if (mm_comm_rank (t->comm) != 0 || now < first || now < 4 * t->measured
+      || mm_backend_open (mm_backend_name (t->backend), mm_backend_threads (t->backend), &be) < 0)
+    return;
+  t->report.peak = fmax (t->report.peak, mm_backend_peak (be) * mm_comm_size (t->comm));
+  t->measured = now;
+  mm_backend_close (be);
 }
 
 void

@@ -40,6 +40,7 @@ struct mm_trainer
   uint64_t saved;               /* step of the newest checkpoint; UINT64_MAX: none */
   struct mm_runlog *log;
   struct mm_report report;
+  double measured;              /* when the peak was last measured, s since the report began; 0: at the start */
 };
 
 /* Open data and ranks, find the model's shape, make the plan: all that --dry-run needs.  On failure too,
@@ -65,6 +66,9 @@ mm_status mm_trainer_load (struct mm_trainer *t, const char *dir) MM_NODISCARD;
 
 /* Print what the run would be on standard output.  */
 mm_status mm_trainer_describe (const struct mm_trainer *t) MM_NODISCARD;
+
+/* Now and then measure the peak again, on rank 0: at the start others may have used the machine.  */
+void mm_trainer_measure_peak (struct mm_trainer *t);
 
 /* Publish a checkpoint of t->state.step, unless it is that of t->saved.  MM_EGAVEUP, and nothing is
    written, if a parameter or moment is not finite.  */

@@ -19,3 +19,6 @@ cli_tests += tests/cli/generate.sh
 cli_tests += tests/cli/train-tokenizer.sh
 cli_tests += tests/cli/tokenize.sh
 cli_tests += tests/cli/bad-input.sh
+cli_tests += tests/cli/memory.sh
+check_PROGRAMS += tests/peak-memory
+tests_peak_memory_SOURCES = tests/peak-memory.c

@@ -62,6 +62,19 @@ value (const json_t *object, const char *key)
 }
 
 static void
+test_peak (void)
+{
+  struct mm_report r = begin (0);
+
+  step (&r, 1, 4, 10, false);
+  ok (r.peak == 1000, "a peak that was not reached stays");
+  r.peak = 100;
+  step (&r, 2, 4, 10, false);
+  ok (r.peak == 400, "one that a step passed is what it reached");
+  mm_report_end (&r);
+}
+
+static void
 test_metrics (void)
 {
   struct mm_report r = begin (3);
@@ -144,6 +157,7 @@ main (void)
       || mkdir ("run", 0777) < 0 || mm_runlog_open ("run", NULL, &runlog) < 0)
     return 99;
   test_metrics ();
+  test_peak ();
   test_warnings ();
   mm_runlog_close (runlog);
   return tap_done ();
