@@ -4,8 +4,8 @@
    The pattern cuts text into pieces, seams (seam.h) cut what is not ASCII on into parts.  Most
    parts of a text have been seen before: those of up to 15 bytes go through a cache of fixed size
    whose key is the part itself, in two words; what is longer or has many ids through a smaller
-   cache of texts.  Parts are taken in batches, first their keys, then their ids, so that a cache line is on its way when
-   it is asked for.  */
+   cache of texts.  Parts are taken in batches, first their keys, then their ids, so that a cache
+   line is on its way when it is asked for.  */
 
 #include <config.h>
 
