@@ -35,6 +35,17 @@ failed ()
   echo "$4: $2 $3: status $status"; cat said; (cd w && find . -type f); return 1
 }
 
+# interrupted CALL NUMBER TOOL: as if nothing had been.
+interrupted ()
+{
+  rm -rf w && cp -r base w
+  traced -o /dev/null -e trace=$1 -e inject=$1:error=EINTR:when=$2 -- $3 w 2>said
+  status=$?
+  cat said
+  rm -rf w/run/log
+  test $status -eq $good_status && same_bits w good && test -z "$(leftovers w)"
+}
+
 turn=EIO                        # of the two errors, where one has to do
 for tool in learn tokens rows go_on evaluate talk inspect; do
   rm -rf good && cp -r base good && $tool good >/dev/null 2>&1
@@ -50,5 +61,8 @@ for tool in learn tokens rows go_on evaluate talk inspect; do
     done
     if test $turn = EIO; then turn=ENOSPC; else turn=EIO; fi
   done <chosen
+  case $tool in evaluate | talk | inspect) continue ;; esac
+  grep '^p*\(read\|write\)' chosen >transfers
+  while read -r call n; do ok "$tool: interrupted at $call $n" interrupted $call $n $tool; done <transfers
 done
 tap_done
