@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <minimind/log.h>
 #include <minimind/memory.h>
 
 #include "tokenize.h"
@@ -51,7 +52,7 @@ static void
 print_document (const struct mm_tokenizer *t, uint64_t number, size_t bytes,
                 const struct mm_ids *ids)
 {
-  printf ("document %" PRIu64 ": %zu bytes, %zu tokens\n", number, bytes, ids->count);
+  printf ("document %" PRIu64 ": %s, %s\n", number, MM_COUNT (bytes, "byte"), MM_COUNT (ids->count, "token"));
   for (size_t i = 0; i < ids->count; i++)
     {
       size_t size;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <minimind/files.h>
+#include <minimind/log.h>
 #include <minimind/memory.h>
 
 #include "ids.h"
@@ -91,7 +92,7 @@ static mm_status
 read_raw (struct mm_tokens *f, uint64_t size)
 {
   if (size % 2 != 0)
-    return mm_fail (MM_EFORMAT, "%s: %" PRIu64 " bytes are no whole number of 16-bit ids", f->path, size);
+    return mm_fail (MM_EFORMAT, "%s: has %s, no whole number of 16-bit ids", f->path, MM_COUNT (size, "byte"));
   f->dtype = MM_U16;
   f->count = size / 2;
   return MM_OK;

@@ -92,11 +92,11 @@ stopped_at ()
     kill -0 $job 2>/dev/null || { cat said; return 1; }
     sleep 0.02
   done
-  pid=$(awk 'NR == 1 { print $1 }' stops)
+  pid=$(awk '/stopped by SIGSTOP/ { print $1; exit }' stops)
 }
 
 # Let it go on, and see its status.
-go_on_to () { kill -CONT $pid; wait $job; status=$?; pid=; cat said; test $status -eq "$1"; }
+go_on_to () { kill -CONT $pid && wait $job; status=$?; pid=; cat said; test $status -eq "$1"; }
 
 pid=
 tap_end () { test -z "$pid" || kill -KILL $pid 2>/dev/null; test ! -e "$tap_dir/disk" || umount "$tap_dir/disk" 2>/dev/null; }
