@@ -10,6 +10,7 @@
 #include <minimind/checkpoint.h>
 #include <minimind/hash.h>
 #include <minimind/json.h>
+#include <minimind/shown.h>
 
 #include "ckpt-inspect.h"
 #include "describe.h"
@@ -24,7 +25,7 @@ static json_t *
 path_string (const char *path)
 {
   json_t *s = json_string (path);
-  char *text = s ? NULL : pieces_text (path, strlen (path));
+  char *text = s ? NULL : mm_shown_text (path, strlen (path));
 
   if (text)
     s = json_string (text);
@@ -48,7 +49,7 @@ print_json (const json_t *d)
 static void
 print_path (const char *path)
 {
-  pieces_write (stdout, path, strlen (path));
+  mm_shown_write (stdout, path, strlen (path));
 }
 
 /* ---- actions ---- */

@@ -1,20 +1,12 @@
-/* pieces.h -- text that a person can read and a terminal survives.
+/* pieces.h -- tokens as text that a person can read and a terminal survives (minimind/shown.h).
    SPDX-License-Identifier: Apache-2.0  */
 
 #ifndef INSPECT_PIECES_H
 #define INSPECT_PIECES_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include <minimind/tokenizer.h>
-
-/* SIZE bytes on F: characters as they are, but \n \t \r \\, and \xNN for other control characters and for bytes
-   that are no whole character.  */
-void pieces_write (FILE *f, const char *bytes, size_t size);
-
-/* The same as a new string; NULL when memory is short.  */
-char *pieces_text (const char *bytes, size_t size);
 
 /* N tokens decoded: \[...] around special tokens and numbers that are no token, \| before documents that start
    behind the first token, \{ \} around targets unless all are.  STARTS and MASK may be NULL.  A new string, or NULL

@@ -12,6 +12,7 @@
 
 #include <minimind/json.h>
 #include <minimind/safetensors.h>
+#include <minimind/shown.h>
 
 #include "pieces.h"
 #include "print.h"
@@ -22,7 +23,7 @@ enum { N_STATS = sizeof stat_names / sizeof *stat_names };
 static void
 print_string (const char *s)
 {
-  pieces_write (stdout, s, strlen (s));
+  mm_shown_write (stdout, s, strlen (s));
 }
 
 /* A value on one line.  */
@@ -58,7 +59,7 @@ name_text (const json_t *tensor)
 {
   const char *name = string_of (tensor, "name");
 
-  return pieces_text (name, strlen (name));
+  return mm_shown_text (name, strlen (name));
 }
 
 /* "[6400, 512]" */

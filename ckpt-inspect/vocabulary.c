@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <minimind/json.h>
+#include <minimind/shown.h>
 #include <minimind/tokenizer.h>
 
 #include "describe.h"
@@ -81,7 +82,7 @@ add_token (const struct mm_tokenizer *t, uint32_t id, json_t *tokens)
 {
   size_t n;
   const char *bytes = mm_tokenizer_bytes (t, id, &n);
-  char *text = pieces_text (bytes, n);
+  char *text = mm_shown_text (bytes, n);
   json_t *token = text ? json_pack ("{s:I, s:s}", "id", (json_int_t) id, "text", text) : NULL;
 
   free (text);

@@ -1,7 +1,8 @@
 bin_PROGRAMS += minimind-train-tokenizer
 tools += minimind-train-tokenizer
 minimind_train_tokenizer_SOURCES = \
-  train-tokenizer/main.c train-tokenizer/train-tokenizer.c train-tokenizer/train-tokenizer.h
+  train-tokenizer/main.c train-tokenizer/train-tokenizer.c train-tokenizer/train-tokenizer.h \
+  train-tokenizer/report.c train-tokenizer/report.h
 pages += man/minimind-train-tokenizer.1
 EXTRA_DIST += man/train-tokenizer.h2m
 

@@ -23,17 +23,22 @@ static const char doc[] =
   "Inputs are texts, JSON, CSV and TSV, compressed or in archives too; \"-\" is standard input.  The "
   "vocabulary holds the special tokens, all 256 bytes, and merges; it is the one that HuggingFace's "
   "BpeTrainer learns when it is given one document as one sequence, and depends on nothing but the "
-  "documents and these options.";
+  "documents and these options: not on threads, memory or the order of documents.  With --from, TOKENIZER "
+  "keeps all it has, ids included, and gets new merges behind its own and new tokens behind its last id.";
 
-static const char args_doc[] = "INPUT... -o FILE";
+static const char args_doc[] = "INPUT... -o FILE\n--from=TOKENIZER --extend-to=N INPUT... -o FILE";
 
-enum { OPT_VOCAB_SIZE = 0x100, OPT_SPECIAL, OPT_BOS, OPT_EOS, OPT_PAD, OPT_UNK, OPT_THREADS,
-       OPT_FORCE };
+enum { OPT_VOCAB_SIZE = 0x100, OPT_FROM, OPT_EXTEND_TO, OPT_PATTERN, OPT_SPECIAL, OPT_BOS, OPT_EOS, OPT_PAD,
+       OPT_UNK, OPT_THREADS, OPT_MAX_MEMORY, OPT_JSON, OPT_FORCE };
 
 static const struct argp_option options[] = {
   { "output", 'o', "FILE", 0,
     "write FILE, whose name ends in tokenizer.json, or into the folder FILE", 0 },
   { "vocab-size", OPT_VOCAB_SIZE, "N", 0, "learn until there are N tokens [6400]", 0 },
+  { "from", OPT_FROM, "TOKENIZER", 0, "extend TOKENIZER, a file or folder, instead of beginning anew", 0 },
+  { "extend-to", OPT_EXTEND_TO, "N", 0, "with --from: learn until the largest id is N - 1", 0 },
+  { "pattern", OPT_PATTERN, "NAME", 0,
+    "cut text into words as gpt2, qwen2, llama3, cl100k, o200k or qwen3.5 do [gpt2]", 0 },
   { "special", OPT_SPECIAL, "TOKEN", 0,
     "give TOKEN the next id from 0; may be repeated [<|endoftext|> <|im_start|> <|im_end|>]", 0 },
   { "bos", OPT_BOS, "TOKEN", 0, "begin documents with this special token [none; <|im_start|>]", 0 },
@@ -41,6 +46,10 @@ static const struct argp_option options[] = {
   { "pad", OPT_PAD, "TOKEN", 0, "fill rows with it [the first one]", 0 },
   { "unk", OPT_UNK, "TOKEN", 0, "name it as the unknown token [none; <|endoftext|>]", 0 },
   { "threads", OPT_THREADS, "N", 0, "use N threads [those this process may use]", 0 },
+  { "max-memory", OPT_MAX_MEMORY, "SIZE", 0,
+    "use no more than SIZE bytes of memory (suffixes K, M, G); what does not fit goes to a temporary file in "
+    "$TMPDIR, or else beside FILE [no limit]", 0 },
+  { "json", OPT_JSON, NULL, 0, "print the report as JSON on standard output", 0 },
   { "force", OPT_FORCE, NULL, 0, "replace FILE if it exists", 0 },
   { 0 }
 };
@@ -68,7 +77,16 @@ parse_opt (int key, char *arg, struct argp_state *state)
       c->output = mm_cli_path (state, "output", arg);
       break;
     case OPT_VOCAB_SIZE:
-      c->bpe.vocab_size = (uint32_t) mm_cli_integer (state, "vocab-size", arg, 256, 1 << 22);
+      c->vocab_size = (uint32_t) mm_cli_integer (state, "vocab-size", arg, 256, 1 << 22);
+      break;
+    case OPT_FROM:
+      c->from = mm_cli_path (state, "from", arg);
+      break;
+    case OPT_EXTEND_TO:
+      c->extend_to = (uint32_t) mm_cli_integer (state, "extend-to", arg, 256, 1 << 22);
+      break;
+    case OPT_PATTERN:
+      c->bpe.pattern = mm_bpe_patterns[mm_cli_choice (state, "pattern", arg, mm_bpe_patterns)];
       break;
     case OPT_SPECIAL:
       add_special (c, arg, state);
@@ -88,6 +106,12 @@ parse_opt (int key, char *arg, struct argp_state *state)
     case OPT_THREADS:
       c->bpe.n_threads = (int) mm_cli_integer (state, "threads", arg, 1, 1024);
       break;
+    case OPT_MAX_MEMORY:
+      c->bpe.max_memory = mm_cli_size (state, "max-memory", arg, 1, INT64_MAX);
+      break;
+    case OPT_JSON:
+      c->json = true;
+      break;
     case OPT_FORCE:
       c->force = true;
       break;
@@ -100,6 +124,12 @@ parse_opt (int key, char *arg, struct argp_state *state)
         argp_error (state, "give at least one input");
       if (!c->output)
         argp_error (state, "give --output=FILE");
+      if (!c->from != !c->extend_to)
+        argp_error (state, "--from and --extend-to go together");
+      if (c->from && (c->vocab_size || c->n_special || c->bpe.bos || c->bpe.eos || c->bpe.pad || c->bpe.unk
+                      || c->bpe.pattern))
+        argp_error (state, "--from keeps special tokens, their roles and the pattern, and the size is --extend-to");
+      c->bpe.vocab_size = c->from ? c->extend_to : c->vocab_size ? c->vocab_size : 6400;
       break;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -119,7 +149,7 @@ static const struct argp parser
 int
 main (int argc, char **argv)
 {
-  static struct train_tokenizer_config c = { .bpe.vocab_size = 6400 };
+  static struct train_tokenizer_config c;
 
   mm_cli_begin (PROGRAM);
   c.bpe.n_threads = mm_cpus_allowed ();

@@ -11,8 +11,9 @@
 #include <minimind/files.h>
 #include <minimind/log.h>
 #include <minimind/memory.h>
+#include <minimind/tokenizer.h>
 
-#include "train-tokenizer.h"
+#include "report.h"
 
 static const char *const default_special[] = { "<|endoftext|>", "<|im_start|>", "<|im_end|>" };
 
@@ -66,11 +67,23 @@ name_outputs (const char *output, char **json, char **config)
   return *json && *config ? MM_OK : mm_fail (MM_ENOMEM, "%s: out of memory", output);
 }
 
+/* The folder for temporary files as a new string: $TMPDIR, or that of PATH.  */
+static mm_status
+name_folder (const char *path, char **folder)
+{
+  const char *variable = getenv ("TMPDIR"), *slash = strrchr (path, '/');
+
+  if (variable && *variable)
+    *folder = strdup (variable);
+  else
+    *folder = slash ? strndup (path, slash == path ? 1 : (size_t) (slash - path)) : strdup (".");
+  return *folder ? MM_OK : mm_fail (MM_ENOMEM, "%s: out of memory", path);
+}
+
 static size_t
 cut (const void *arg, const char *text, size_t size, size_t limit)
 {
-  (void) arg;
-  return mm_bpe_trainer_cut (text, size, limit);
+  return mm_bpe_trainer_cut (arg, text, size, limit);
 }
 
 static void
@@ -93,7 +106,7 @@ show_progress (const struct mm_documents *d, double start)
 /* Count all documents.  */
 static mm_status
 read_documents (struct train_tokenizer_config *c, struct mm_bpe_trainer *t,
-                struct mm_document_counts *counts)
+                struct mm_document_counts *counts, struct samples *samples)
 {
   double start = mm_now ();
   struct mm_documents *d;
@@ -102,6 +115,7 @@ read_documents (struct train_tokenizer_config *c, struct mm_bpe_trainer *t,
   mm_status st;
 
   c->documents.cut = cut;
+  c->documents.cut_arg = t;
   st = mm_documents_open (c->inputs, c->n_inputs, &c->documents, &d);
   while (st == MM_OK && more)
     {
@@ -109,6 +123,8 @@ read_documents (struct train_tokenizer_config *c, struct mm_bpe_trainer *t,
       if (st == MM_OK && more)
         {
           st = mm_bpe_trainer_add (t, part.text, part.size);
+          if (st == MM_OK)
+            st = samples_add (samples, t, &part);
           show_progress (d, start);
         }
     }
@@ -119,35 +135,14 @@ read_documents (struct train_tokenizer_config *c, struct mm_bpe_trainer *t,
   return st;
 }
 
-static void
-report (const struct train_tokenizer_config *c, const struct mm_bpe_trainer *t,
-        const struct mm_document_counts *n, uint32_t reached)
-{
-  char bytes[32];
-  uint64_t pieces, distinct;
-
-  mm_bpe_trainer_counts (t, &pieces, &distinct);
-  mm_info ("%s, %s, %s, %" PRIu64 " distinct; %s", MM_COUNT (n->documents, "document"),
-           mm_format_bytes (n->bytes, bytes), MM_COUNT (pieces, "piece"), distinct, MM_COUNT (reached, "token"));
-  if (n->empty)
-    mm_info ("%s left out", MM_COUNT (n->empty, "empty document"));
-  if (n->skipped)
-    mm_warn ("%s left out because of errors", MM_COUNT (n->skipped, "document"));
-  if (n->replaced)
-    mm_warn ("%s U+FFFD put in for what is not UTF-8", MM_COUNT (n->replaced, "time"));
-  if (reached < c->bpe.vocab_size)
-    mm_warn ("the corpus ran dry: %s reached, %" PRIu32 " asked for", MM_COUNT (reached, "token"),
-             c->bpe.vocab_size);
-}
-
-/* Write both files; tokenizer.json appears last, so that who finds it finds both.  */
+/* Write the files; CONFIG may be NULL.  tokenizer.json appears last, so that who finds it finds both.  */
 static mm_status
 write_files (const char *json, const char *config,
              struct mm_output *json_out, struct mm_output *config_out)
 {
   mm_status st = mm_output_write (json_out, json, strlen (json));
 
-  if (st == MM_OK)
+  if (st == MM_OK && config)
     st = mm_output_write (config_out, config, strlen (config));
   if (st < 0)
     {
@@ -155,43 +150,77 @@ write_files (const char *json, const char *config,
       mm_output_abort (config_out);
       return st;
     }
-  return mm_output_commit_all ((struct mm_output *[]) { config_out, json_out }, 2);
+  return config ? mm_output_commit_all ((struct mm_output *[]) { config_out, json_out }, 2)
+                : mm_output_commit (json_out);
+}
+
+/* Load the tokenizer to extend, or choose what a new one is made of.  *CONFIG tells if a configuration will come.  */
+static mm_status
+begin (struct train_tokenizer_config *c, struct mm_tokenizer **base, bool *config)
+{
+  const char *text = NULL;
+  size_t size;
+  mm_status st = MM_OK;
+
+  *base = NULL;
+  if (c->from)
+    st = mm_tokenizer_load (c->from, base);
+  else
+    choose_special (c);
+  if (*base)
+    {
+      mm_tokenizer_files (*base, &text, &size, &text, &size);
+      c->bpe.base = *base;
+    }
+  *config = text || !c->from;
+  return st;
 }
 
 mm_status
 train_tokenizer (struct train_tokenizer_config *c)
 {
-  char *json_path = NULL, *config_path = NULL, *json = NULL, *config = NULL;
+  char *json_path = NULL, *config_path = NULL, *folder = NULL, *json = NULL, *config = NULL;
   struct mm_output *json_out = NULL, *config_out = NULL;
   struct mm_document_counts counts = { 0 };
+  struct samples samples = { 0 };
+  struct mm_tokenizer *base;
   struct mm_bpe_trainer *t = NULL;
   uint32_t reached = 0;
-  mm_status st;
+  bool with_config;
+  mm_status st = begin (c, &base, &with_config);
 
-  choose_special (c);
-  st = name_outputs (c->output, &json_path, &config_path);
+  if (st == MM_OK)
+    st = name_outputs (c->output, &json_path, &config_path);
+  if (st == MM_OK)
+    st = name_folder (json_path, &folder);
+  c->bpe.temp_folder = folder;
+  c->bpe.checked = true;        /* by the reader of documents */
   if (st == MM_OK)
     st = mm_bpe_trainer_open (&c->bpe, &t);
   if (st == MM_OK)
     st = mm_output_open (json_path, c->force, &json_out);
-  if (st == MM_OK)
+  if (st == MM_OK && with_config)
     st = mm_output_open (config_path, c->force, &config_out);
   if (st == MM_OK)
-    st = read_documents (c, t, &counts);
+    st = read_documents (c, t, &counts, &samples);
   if (st == MM_OK)
     st = mm_bpe_trainer_finish (t, &json, &config, &reached);
   if (st == MM_OK)
+    st = report (c, t, json, config, reached, &counts, &samples);
+  if (st == MM_OK)
     {
-      report (c, t, &counts, reached);
       st = write_files (json, config, json_out, config_out);
       json_out = config_out = NULL;
     }
   mm_output_abort (json_out);
   mm_output_abort (config_out);
+  samples_free (&samples);
   mm_bpe_trainer_close (t);
+  mm_tokenizer_free (base);
   free (json);
   free (config);
   free (json_path);
   free (config_path);
+  free (folder);
   return st;
 }

@@ -14,7 +14,9 @@ struct train_tokenizer_config
   const char *const *inputs;
   size_t n_inputs;
   const char *output;           /* ends in tokenizer.json, or is a folder */
-  bool force;
+  bool force, json;
+  const char *from;             /* the tokenizer to extend, or NULL */
+  uint32_t vocab_size, extend_to;       /* as given, or 0 */
   struct mm_document_options documents;
   const char **special;         /* those given; none: the default three */
   size_t n_special, special_capacity;

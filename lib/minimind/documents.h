@@ -80,6 +80,8 @@ struct mm_document_part
                                    call */
   size_t size;                  /* > 0, unless it ends a document that had parts */
   bool first, last;             /* of its document */
+  const char *input;            /* the input it is from, as it was named; valid until the reader closes */
+  size_t n_input;               /* its number, from 0 */
 };
 
 struct mm_document_counts

@@ -16,7 +16,7 @@
 
 #include <minimind/error.h>
 
-#include "word_count.h"
+#include "bpe_count.h"
 
 enum
 {
@@ -35,14 +35,25 @@ struct mm_corpus
 {
   uint32_t *symbols;
   size_t n;
+  struct mm_temp *temp;         /* where SYMBOLS are, or NULL */
   struct mm_weight_range *ranges;       /* one more than N_RANGES, from N on */
   size_t n_ranges, ranges_capacity;
   const struct mm_weight_range *range;  /* of the last place asked for */
+  uint64_t distinct;            /* pieces, those of one token included */
 };
 
-/* Lay out WORDS, single bytes left out, with the ids BYTES.  */
-mm_status mm_corpus_build (struct mm_corpus *c, const struct mm_words *words,
-                           const uint32_t bytes[256]) MM_NODISCARD;
+/* What pieces consist of at first.  */
+struct mm_corpus_start
+{
+  const uint32_t *bytes;        /* the id of each byte */
+  const struct mm_tokenizer *base;      /* or, if not NULL, what this makes of them */
+  uint64_t *alone;              /* by id: is told how often it is all of a piece */
+};
+
+/* Lay out what COUNTER has counted, pieces of one token left out.  With MAX_MEMORY, if that and the
+   trainer's work on it would take more, in COUNTER's temporary file.  */
+mm_status mm_corpus_build (struct mm_corpus *c, struct mm_counter *counter, uint64_t max_memory,
+                           const struct mm_corpus_start *start) MM_NODISCARD;
 void mm_corpus_free (struct mm_corpus *c);
 
 /* The range that holds place AT.  */

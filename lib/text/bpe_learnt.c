@@ -117,5 +117,6 @@ mm_learnt_free (struct mm_learnt *l)
   free (l->text);
   free (l->by_text);
   free (l->rules);
+  free (l->uses);
   *l = (struct mm_learnt) { 0 };
 }

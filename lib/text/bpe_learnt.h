@@ -19,6 +19,8 @@ struct mm_learnt_token
   size_t offset, size;          /* of its bytes in TEXT; size 0: a token that no merge can make */
 };
 
+struct mm_tokenizer;
+
 /* All zero at first.  */
 struct mm_learnt
 {
@@ -31,6 +33,8 @@ struct mm_learnt
   struct mm_bpe_rule *rules;    /* LEFT is MM_BPE_NONE where a later rule is for the same pair */
   size_t n_rules, rules_capacity;
   uint32_t bytes[256];          /* id of each byte */
+  const struct mm_tokenizer *base;      /* whose tokens came first and whose merges stand before RULES, or NULL */
+  uint64_t *uses;               /* by id, once learnt: how often the corpus has it */
 };
 
 /* Append a token; its id is what N_TOKENS was.  No other has its text, unless SIZE is 0.  */

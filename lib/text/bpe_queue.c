@@ -9,6 +9,8 @@
 
 #include "bpe_queue.h"
 
+enum { BREATH = 1 << 17 };      /* entries between two looks at memory */
+
 static bool
 is_before (const struct mm_bpe_entry *a, const struct mm_bpe_entry *b)
 {
@@ -20,7 +22,7 @@ heap_push (struct mm_bpe_queue *q, struct mm_bpe_entry e)
 {
   struct mm_bpe_entry *heap;
   size_t i = q->n_heap;
-  mm_status st = mm_grow ("queue of pairs", &q->heap, &q->heap_capacity, i + 1, sizeof e);
+  mm_status st = mm_temp_grow (q->temp, "queue of pairs", &q->heap, &q->heap_capacity, i + 1, sizeof e);
 
   if (st < 0)
     return st;
@@ -50,6 +52,14 @@ heap_pop (struct mm_bpe_queue *q)
   return top;
 }
 
+/* N entries were gone through: now and then memory is looked at.  */
+static inline void
+breathe (const struct mm_bpe_queue *q, size_t n)
+{
+  if (n % BREATH == 0)
+    mm_temp_breathe (q->temp);
+}
+
 /* Sink the threshold to half of the highest count below it, and move what is above.  */
 static mm_status
 refill (struct mm_bpe_queue *q)
@@ -57,11 +67,11 @@ refill (struct mm_bpe_queue *q)
   uint64_t top = 0;
   size_t kept = 0;
 
-  for (size_t i = 0; i < q->n_rest; i++)
+  for (size_t i = 0; i < q->n_rest; i++, breathe (q, i))
     if (q->rest[i].count > top)
       top = q->rest[i].count;
   q->threshold = top / 2;
-  for (size_t i = 0; i < q->n_rest; i++)
+  for (size_t i = 0; i < q->n_rest; i++, breathe (q, i))
     if (q->rest[i].count < q->threshold)
       q->rest[kept++] = q->rest[i];
     else
@@ -82,7 +92,7 @@ mm_bpe_queue_push (struct mm_bpe_queue *q, struct mm_bpe_entry e)
 
   if (e.count >= q->threshold)
     return heap_push (q, e);
-  st = mm_grow ("queue of pairs", &q->rest, &q->rest_capacity, q->n_rest + 1, sizeof e);
+  st = mm_temp_grow (q->temp, "queue of pairs", &q->rest, &q->rest_capacity, q->n_rest + 1, sizeof e);
   if (st == MM_OK)
     q->rest[q->n_rest++] = e;
   return st;
@@ -102,7 +112,7 @@ mm_bpe_queue_pop (struct mm_bpe_queue *q, struct mm_bpe_entry *e, bool *some)
 void
 mm_bpe_queue_free (struct mm_bpe_queue *q)
 {
-  free (q->heap);
-  free (q->rest);
+  mm_temp_free (q->temp, q->heap, q->heap_capacity * sizeof *q->heap);
+  mm_temp_free (q->temp, q->rest, q->rest_capacity * sizeof *q->rest);
   *q = (struct mm_bpe_queue) { 0 };
 }

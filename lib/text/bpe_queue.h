@@ -15,6 +15,8 @@
 
 #include <minimind/error.h>
 
+#include "bpe_temp.h"
+
 struct mm_bpe_entry
 {
   uint64_t count;               /* when it was queued */
@@ -22,12 +24,13 @@ struct mm_bpe_entry
   uint32_t places;              /* where it occurs: the trainer's business */
 };
 
-/* All zero at first, but for a THRESHOLD of UINT64_MAX.  */
+/* All zero at first, but for a THRESHOLD of UINT64_MAX and TEMP if entries are to lie there.  */
 struct mm_bpe_queue
 {
   struct mm_bpe_entry *heap, *rest;
   size_t n_heap, heap_capacity, n_rest, rest_capacity;
   uint64_t threshold;           /* heap: counts from here on; rest: counts below */
+  struct mm_temp *temp;
 };
 
 mm_status mm_bpe_queue_push (struct mm_bpe_queue *q, struct mm_bpe_entry e) MM_NODISCARD;

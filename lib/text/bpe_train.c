@@ -34,7 +34,10 @@ enum
   NO_PLACES = UINT32_MAX,
   LARGE = 4096,                 /* places that get memory of their own, freed once merged */
   CHUNK = 1 << 18,              /* places allocated together for small lists */
-  AHEAD = 16                    /* places fetched ahead */
+  TEMP_LARGE = 1 << 20,         /* the same in a temporary file, which has pages to waste but few mappings */
+  TEMP_CHUNK = 1 << 23,
+  AHEAD = 16,                   /* places fetched ahead */
+  BREATH = 4096                 /* places between two looks at memory */
 };
 
 /* Where a pair arose, ascending.  Many places may be of the past.  */
@@ -79,8 +82,10 @@ struct trainer
 
   struct places *lists;
   size_t n_lists, lists_capacity;
+  uint32_t large, chunk;        /* LARGE and CHUNK, as said above */
   uint32_t **chunks;
   size_t n_chunks, chunks_capacity, chunk_used;
+  size_t touched_places;        /* since memory was looked at */
 
   struct known_pair *known;     /* open addressing, at most half full */
   size_t n_known, known_capacity;
@@ -95,6 +100,18 @@ struct trainer
   struct arisen *arisen[2];
   size_t n_arisen[2], arisen_capacity[2];
 };
+
+/* N places were touched: now and then memory is looked at.  */
+static inline void
+touch (struct trainer *t, size_t n)
+{
+  t->touched_places += n;
+  if (t->touched_places >= BREATH)
+    {
+      t->touched_places = 0;
+      mm_temp_breathe (t->corpus.temp);
+    }
+}
 
 static uint64_t
 pair_of (uint32_t left, uint32_t right)
@@ -153,23 +170,25 @@ know (struct trainer *t, uint64_t pair, struct known_pair **known)
 static mm_status
 new_places (struct trainer *t, uint32_t n, uint32_t *list)
 {
-  mm_status st = mm_grow ("pairs", &t->lists, &t->lists_capacity, t->n_lists + 1, sizeof *t->lists);
+  mm_status st = mm_temp_grow (t->corpus.temp, "pairs", &t->lists, &t->lists_capacity, t->n_lists + 1,
+                               sizeof *t->lists);
   uint32_t *at;
 
   if (st < 0)
     return st;
   if (t->n_lists >= NO_PLACES)
     return mm_fail (MM_EUNSUP, "the corpus has more than 4 G distinct pairs");
-  if (n >= LARGE)
-    st = mm_alloc ("pairs", n, sizeof *at, &at);
+  if (n >= t->large)
+    st = mm_temp_alloc (t->corpus.temp, "pairs", n, sizeof *at, &at);
   else
     {
-      if (t->n_chunks == 0 || t->chunk_used + n > CHUNK)
+      if (t->n_chunks == 0 || t->chunk_used + n > t->chunk)
         {
           st = mm_grow ("pairs", &t->chunks, &t->chunks_capacity, t->n_chunks + 1,
                         sizeof *t->chunks);
           if (st == MM_OK)
-            st = mm_alloc ("pairs", CHUNK, sizeof **t->chunks, &t->chunks[t->n_chunks]);
+            st = mm_temp_alloc (t->corpus.temp, "pairs", t->chunk, sizeof **t->chunks,
+                                &t->chunks[t->n_chunks]);
           if (st < 0)
             return st;
           t->n_chunks++;
@@ -186,10 +205,10 @@ new_places (struct trainer *t, uint32_t n, uint32_t *list)
 }
 
 static void
-free_places (struct places *p)
+free_places (struct trainer *t, struct places *p)
 {
-  if (p->n >= LARGE)
-    free (p->at);
+  if (p->n >= t->large)
+    mm_temp_free (t->corpus.temp, p->at, p->n * sizeof *p->at);
   *p = (struct places) { NULL, 0, NO_PLACES, false };
 }
 
@@ -209,7 +228,10 @@ weigh_places (struct trainer *t, const struct places *p, uint32_t left, uint32_t
         __builtin_prefetch (symbols + p->at[i + AHEAD]);
       if (symbols[at] == left && symbols[at + left_size] == right)
         weight += mm_corpus_weight (&t->corpus, at);
+      if (i % BREATH == BREATH - 1)
+        touch (t, BREATH);
     }
+  touch (t, p->n % BREATH);
   return weight;
 }
 
@@ -268,8 +290,8 @@ reserve_arisen (struct trainer *t, size_t n)
   mm_status st = MM_OK;
 
   for (int side = BEFORE; st == MM_OK && side <= AFTER; side++)
-    st = mm_grow ("pairs", &t->arisen[side], &t->arisen_capacity[side], t->n_arisen[side] + n,
-                  sizeof **t->arisen);
+    st = mm_temp_grow (t->corpus.temp, "pairs", &t->arisen[side], &t->arisen_capacity[side],
+                       t->n_arisen[side] + n, sizeof **t->arisen);
   return st;
 }
 
@@ -288,6 +310,7 @@ merge_places (struct trainer *t, const struct places *p)
         __builtin_prefetch (symbols + p->at[i + AHEAD]);
       if (symbols[at] == t->left && symbols[at + t->left_size] == t->right)
         merge_at (t, at);
+      touch (t, 1);
     }
   return st;
 }
@@ -426,6 +449,7 @@ queue_side (struct trainer *t, int side, bool fresh)
       struct side *s = t->sides[side] + t->arisen[side][i].other;
 
       t->lists[s->list].at[s->n++] = t->arisen[side][i].at;
+      touch (t, 1);
     }
   for (size_t i = 0; i < t->n_touched[side]; i++)
     {
@@ -464,69 +488,140 @@ queue_arisen (struct trainer *t, bool fresh)
 
 struct first_pair
 {
+  uint64_t pair;                /* UINT64_MAX where the slot is free */
   uint64_t weight;
   uint32_t n, list;
 };
 
-/* Call EACH for every pair of neighbours: the bytes, and the place.  */
-static void
-each_pair (struct trainer *t, const uint8_t *byte_of, struct first_pair *pairs,
-           void each (struct trainer *, struct first_pair *, uint32_t at))
+/* Those of bytes have a slot each, of others each finds one.  */
+struct first_pairs
 {
-  const uint32_t *symbols = t->corpus.symbols;
+  struct first_pair *slots;
+  size_t n, capacity;
+  uint8_t *byte_of;             /* of an id; NULL: not of bytes */
+};
 
-  for (uint32_t at = 1; at + 1 < t->corpus.n; at++)
-    if (symbols[at] != MM_SYMBOL_SEPARATOR && symbols[at + 1] != MM_SYMBOL_SEPARATOR)
-      each (t, pairs + (byte_of[symbols[at]] << 8 | byte_of[symbols[at + 1]]), at);
+static struct first_pair *
+first_slot (const struct first_pairs *f, uint32_t left, uint32_t right)
+{
+  uint64_t pair = pair_of (left, right);
+  size_t i;
+
+  if (f->byte_of)
+    return f->slots + (f->byte_of[left] << 8 | f->byte_of[right]);
+  i = (pair * UINT64_C (0x9e3779b97f4a7c15) >> 32) & (f->capacity - 1);
+  while (f->slots[i].pair != pair && f->slots[i].pair != UINT64_MAX)
+    i = (i + 1) & (f->capacity - 1);
+  return f->slots + i;
 }
 
-static void
-count_first (struct trainer *t, struct first_pair *pair, uint32_t at)
+/* CAPACITY slots, a power of two, for what is in F, which may have more then.  */
+static mm_status
+resize_first (struct first_pairs *f, size_t capacity)
 {
-  pair->n++;
-  pair->weight += mm_corpus_weight (&t->corpus, at);
+  struct first_pairs old = *f;
+  mm_status st = mm_alloc ("pairs", capacity, sizeof *f->slots, &f->slots);
+
+  if (st < 0)
+    {
+      *f = old;
+      return st;
+    }
+  f->capacity = capacity;
+  for (size_t i = 0; i < capacity; i++)
+    f->slots[i].pair = UINT64_MAX;
+  for (size_t i = 0; i < old.capacity; i++)
+    if (old.slots[i].pair != UINT64_MAX)
+      *first_slot (f, (uint32_t) (old.slots[i].pair >> 32), (uint32_t) old.slots[i].pair) = old.slots[i];
+  free (old.slots);
+  return MM_OK;
 }
 
-static void
-place_first (struct trainer *t, struct first_pair *pair, uint32_t at)
+static mm_status
+count_first (struct trainer *t, struct first_pairs *f, uint32_t left, uint32_t right, uint32_t at)
 {
-  struct places *p = t->lists + pair->list;
+  struct first_pair *slot = first_slot (f, left, right);
+
+  if (slot->pair == UINT64_MAX)
+    {
+      *slot = (struct first_pair) { .pair = pair_of (left, right) };
+      f->n++;
+    }
+  slot->n++;
+  slot->weight += mm_corpus_weight (&t->corpus, at);
+  return f->byte_of || 2 * f->n < f->capacity ? MM_OK : resize_first (f, 2 * f->capacity);
+}
+
+static mm_status
+place_first (struct trainer *t, struct first_pairs *f, uint32_t left, uint32_t right, uint32_t at)
+{
+  struct places *p = t->lists + first_slot (f, left, right)->list;
 
   p->at[p->n++] = at;
+  return MM_OK;
 }
 
-/* Queue all pairs of bytes.  */
+/* Call EACH for every pair of neighbours and its place, until it fails.  */
+static inline __attribute__ ((always_inline)) mm_status
+each_pair (struct trainer *t, struct first_pairs *f,
+           mm_status each (struct trainer *, struct first_pairs *, uint32_t, uint32_t, uint32_t))
+{
+  const uint32_t *symbols = t->corpus.symbols;
+  mm_status st = MM_OK;
+
+  for (size_t at = 1, next; st == MM_OK && at + 1 < t->corpus.n; at = next, touch (t, 1))
+    if (symbols[at] == MM_SYMBOL_SEPARATOR)
+      next = at + 1;
+    else
+      {
+        next = at + t->learnt->tokens[symbols[at]].size;
+        if (symbols[next] != MM_SYMBOL_SEPARATOR)
+          st = each (t, f, symbols[at], symbols[next], (uint32_t) at);
+      }
+  return st;
+}
+
 static mm_status
-queue_bytes (struct trainer *t)
+open_first (struct trainer *t, struct first_pairs *f)
 {
   const uint32_t *bytes = t->learnt->bytes;
-  struct first_pair *pairs;
-  uint8_t *byte_of = NULL;      /* of an id */
-  mm_status st = mm_alloc ("pairs", 1 << 16, sizeof *pairs, &pairs);
+  mm_status st = MM_OK;
+
+  *f = (struct first_pairs) { 0 };
+  if (!t->learnt->base)
+    {
+      st = mm_alloc ("pairs", t->learnt->n_tokens, 1, &f->byte_of);
+      for (unsigned c = 0; st == MM_OK && c < 256; c++)
+        f->byte_of[bytes[c]] = (uint8_t) c;
+    }
+  return st < 0 ? st : resize_first (f, 1 << 16);
+}
+
+/* Queue all pairs that there are.  */
+static mm_status
+queue_first (struct trainer *t)
+{
+  struct first_pairs f;
+  mm_status st = open_first (t, &f);
 
   if (st == MM_OK)
-    st = mm_alloc ("pairs", t->learnt->n_tokens, 1, &byte_of);
-  if (st == MM_OK)
-    {
-      for (unsigned c = 0; c < 256; c++)
-        byte_of[bytes[c]] = (uint8_t) c;
-      each_pair (t, byte_of, pairs, count_first);
-    }
-  for (unsigned i = 0; st == MM_OK && i < 1 << 16; i++)
-    if (pairs[i].n > 0)
+    st = each_pair (t, &f, count_first);
+  for (size_t i = 0; st == MM_OK && i < f.capacity; i++)
+    if (f.slots[i].pair != UINT64_MAX)
       {
-        st = new_places (t, pairs[i].n, &pairs[i].list);
+        struct first_pair *slot = f.slots + i;
+
+        st = new_places (t, slot->n, &slot->list);
         if (st == MM_OK)
           {
-            t->lists[pairs[i].list].n = 0;
-            st = mm_bpe_queue_push (&t->queue, (struct mm_bpe_entry) {
-                pairs[i].weight, pair_of (bytes[i >> 8], bytes[i & 255]), pairs[i].list });
+            t->lists[slot->list].n = 0;
+            st = mm_bpe_queue_push (&t->queue, (struct mm_bpe_entry) { slot->weight, slot->pair, slot->list });
           }
       }
   if (st == MM_OK)
-    each_pair (t, byte_of, pairs, place_first);
-  free (byte_of);
-  free (pairs);
+    st = each_pair (t, &f, place_first);
+  free (f.byte_of);
+  free (f.slots);
   return st;
 }
 
@@ -548,6 +643,12 @@ merge (struct trainer *t, const struct mm_bpe_entry *e)
   t->right_size = (uint32_t) l->tokens[t->right].size;
   t->merged = 0;
   st = mm_learnt_join (l, t->left, t->right, &t->made, &fresh);
+  /* A token of that text is there, and merges of the base may lie in wait for it.  */
+  if (st == MM_OK && l->base && !fresh)
+    {
+      free_places (t, t->lists + e->places);
+      return MM_OK;
+    }
   if (st == MM_OK)
     st = mm_grow ("merges", &l->rules, &l->rules_capacity, l->n_rules + 1, sizeof *l->rules);
   if (st == MM_OK)
@@ -568,7 +669,7 @@ merge (struct trainer *t, const struct mm_bpe_entry *e)
     }
   st = list.shared ? merge_pieces (t, &list) : merge_places (t, &list);
   known->merged += t->merged;
-  free_places (t->lists + e->places);
+  free_places (t, t->lists + e->places);
   return st < 0 ? st : queue_arisen (t, fresh);
 }
 
@@ -606,29 +707,60 @@ learn (struct trainer *t, size_t vocab_size)
 static void
 free_trainer (struct trainer *t)
 {
+  struct mm_temp *temp = t->corpus.temp;
+
   for (size_t i = 0; i < t->n_lists; i++)
-    free_places (t->lists + i);
+    free_places (t, t->lists + i);
   for (size_t i = 0; i < t->n_chunks; i++)
-    free (t->chunks[i]);
-  free (t->lists);
+    mm_temp_free (temp, t->chunks[i], t->chunk * sizeof **t->chunks);
+  mm_temp_free (temp, t->lists, t->lists_capacity * sizeof *t->lists);
   free (t->chunks);
   free (t->known);
   for (int side = BEFORE; side <= AFTER; side++)
     {
       free (t->sides[side]);
       free (t->touched[side]);
-      free (t->arisen[side]);
+      mm_temp_free (temp, t->arisen[side], t->arisen_capacity[side] * sizeof **t->arisen);
     }
   mm_bpe_queue_free (&t->queue);
   mm_corpus_free (&t->corpus);
 }
 
-mm_status
-mm_bpe_train (struct mm_learnt *learnt, const struct mm_words *words, size_t vocab_size)
+/* Count what the corpus consists of now.  */
+static void
+count_uses (struct trainer *t)
 {
-  struct trainer t = { .learnt = learnt, .queue.threshold = UINT64_MAX };
-  mm_status st = mm_corpus_build (&t.corpus, words, learnt->bytes);
+  const uint32_t *symbols = t->corpus.symbols;
+  struct mm_learnt *l = t->learnt;
 
+  for (size_t at = 1, next; at < t->corpus.n; at = next, touch (t, 1))
+    if (symbols[at] == MM_SYMBOL_SEPARATOR)
+      next = at + 1;
+    else
+      {
+        next = at + l->tokens[symbols[at]].size;
+        l->uses[symbols[at]] += mm_corpus_weight (&t->corpus, (uint32_t) at);
+      }
+}
+
+mm_status
+mm_bpe_train (struct mm_learnt *l, struct mm_counter *counter, uint64_t max_memory, size_t vocab_size,
+              uint64_t *distinct)
+{
+  struct trainer t = { .learnt = l, .queue.threshold = UINT64_MAX, .large = LARGE, .chunk = CHUNK };
+  mm_status st = mm_alloc ("vocabulary", vocab_size, sizeof *l->uses, &l->uses);
+
+  if (st == MM_OK)
+    st = mm_corpus_build (&t.corpus, counter, max_memory,
+                          &(struct mm_corpus_start) { l->bytes, l->base, l->uses });
+  mm_counter_release (counter);
+  *distinct = t.corpus.distinct;
+  t.queue.temp = t.corpus.temp;
+  if (t.corpus.temp)
+    {
+      t.large = TEMP_LARGE;
+      t.chunk = TEMP_CHUNK;
+    }
   for (int side = BEFORE; st == MM_OK && side <= AFTER; side++)
     {
       st = mm_alloc ("vocabulary", vocab_size, sizeof **t.sides, &t.sides[side]);
@@ -636,9 +768,11 @@ mm_bpe_train (struct mm_learnt *learnt, const struct mm_words *words, size_t voc
         st = mm_alloc ("vocabulary", vocab_size, sizeof **t.touched, &t.touched[side]);
     }
   if (st == MM_OK)
-    st = queue_bytes (&t);
+    st = queue_first (&t);
   if (st == MM_OK)
     st = learn (&t, vocab_size);
+  if (st == MM_OK)
+    count_uses (&t);
   free_trainer (&t);
   return st;
 }

@@ -1,58 +1,36 @@
-/* bpe_trainer.c -- counting documents on several threads, then learning.
-   SPDX-License-Identifier: Apache-2.0
-
-   Documents are collected until there is work for all threads; each thread counts into tables of
-   its own, which are added up at the end.  Sums have no order, so the result depends on nothing
-   but the documents.  */
+/* bpe_trainer.c -- counting documents, then learning from them.
+   SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <minimind/bpe_trainer.h>
 #include <minimind/memory.h>
-#include <minimind/thread.h>
 #include <minimind/tokenizer.h>
 
+#include "bpe_count.h"
 #include "bpe_train.h"
 #include "bpe_write.h"
 #include "byte_table.h"
 #include "tokenizer_impl.h"
 
-enum
-{
-  SEGMENT = 1 << 16,            /* bytes that a thread takes at a time */
-  COLLECT = 1 << 21             /* bytes collected for each thread */
-};
-
-struct segment
-{
-  size_t at, size;
-};
-
-struct worker
-{
-  struct mm_words words;
-  mm_status status;
-  char message[256];            /* messages belong to threads */
-};
-
 struct mm_bpe_trainer
 {
   struct mm_bpe_options o;
   char **special;               /* copies; o.special points to them */
-  struct mm_team *team;
-  int n_threads;
-  struct worker *workers;
-  char *text;                   /* collected */
-  size_t size, capacity;
-  struct segment *segments;
-  size_t n_segments, segments_capacity;
-  atomic_size_t next_segment;
+  char *folder;                 /* likewise */
+  enum mm_pattern pattern;
+  struct mm_counter *counter;
+  uint64_t distinct;
+  uint64_t *uses;
   bool finished;
 };
+
+/* In the order of enum mm_pattern.  */
+const char *const mm_bpe_patterns[] = { "gpt2", "qwen2", "llama3", "cl100k", "o200k", "qwen3.5", NULL };
 
 /* ---- opening ---- */
 
@@ -107,29 +85,85 @@ check_special (const struct mm_bpe_options *o)
   return MM_OK;
 }
 
-mm_status
-mm_bpe_trainer_open (const struct mm_bpe_options *o, struct mm_bpe_trainer **out)
+/* A token that would be found as a whole piece, once it stands in the vocabulary.  */
+static mm_status
+check_whole_pieces (const struct mm_tokenizer *t)
 {
-  struct mm_bpe_trainer *t;
-  mm_status st = check_special (o);
+  size_t ends[MM_PIECES_MIN];
 
-  *out = NULL;
-  if (st < 0)
-    return st;
-  if (o->vocab_size < o->n_special + 256 || o->vocab_size > MM_MAX_ID)
+  for (size_t i = 0; t->ignore_merges && i < t->n_added; i++)
+    if (t->added[i].special && mm_trie_find (&t->vocabulary, t->added[i].text, t->added[i].size) == MM_TRIE_NONE
+        && (t->pattern == MM_PATTERN_GENERAL
+            || mm_pretokenize (t->pattern, t->added[i].text, t->added[i].size, 0, ends, MM_PIECES_MIN) == 1))
+      return mm_fail (MM_EUNSUP, "a tokenizer with ignore_merges and the special token %.*s, which is one word, cannot "
+                      "be extended: text like it would become the token", (int) t->added[i].size, t->added[i].text);
+  return MM_OK;
+}
+
+static mm_status
+check_base (const struct mm_bpe_options *o)
+{
+  if (o->n_special > 0 || o->bos || o->eos || o->pad || o->unk)
+    return mm_fail (MM_EUSAGE, "special tokens and their roles are those of the tokenizer that is extended");
+  if (o->pattern)
+    return mm_fail (MM_EUSAGE, "the pattern is that of the tokenizer that is extended");
+  if (o->vocab_size <= o->base->n_ids || o->vocab_size > MM_MAX_ID)
+    return mm_fail (MM_EUSAGE, "a vocabulary of %u: the tokenizer that is extended has %u, want more and at most %d",
+                    o->vocab_size, o->base->n_ids, MM_MAX_ID);
+  return check_whole_pieces (o->base);
+}
+
+static mm_status
+find_pattern (const char *name, enum mm_pattern *pattern)
+{
+  *pattern = MM_PATTERN_GPT2;
+  if (!name)
+    return MM_OK;
+  for (unsigned i = 0; mm_bpe_patterns[i]; i++)
+    if (strcmp (name, mm_bpe_patterns[i]) == 0)
+      {
+        *pattern = (enum mm_pattern) i;
+        return MM_OK;
+      }
+  return mm_fail (MM_EUSAGE, "%s: no such pattern", name);
+}
+
+static mm_status
+check_options (const struct mm_bpe_options *o)
+{
+  mm_status st = o->base ? check_base (o) : check_special (o);
+
+  if (st == MM_OK && !o->base && (o->vocab_size < o->n_special + 256 || o->vocab_size > MM_MAX_ID))
     return mm_fail (MM_EUSAGE, "a vocabulary of %u: want at least %zu (256 bytes and %zu special "
                     "tokens) and at most %d", o->vocab_size, o->n_special + 256, o->n_special,
                     MM_MAX_ID);
+  return st;
+}
+
+mm_status
+mm_bpe_trainer_open (const struct mm_bpe_options *o, struct mm_bpe_trainer **out)
+{
+  enum mm_pattern pattern;
+  struct mm_bpe_trainer *t;
+  mm_status st = check_options (o);
+
+  *out = NULL;
+  if (st == MM_OK)
+    st = find_pattern (o->pattern, &pattern);
+  if (st < 0)
+    return st;
   st = mm_alloc ("trainer", 1, sizeof *t, &t);
   if (st < 0)
     return st;
   t->o = *o;
-  t->n_threads = o->n_threads;
+  t->pattern = o->base ? o->base->pattern : pattern;
   st = copy_special (t, o);
+  if (st == MM_OK && !(t->folder = strdup (o->temp_folder ? o->temp_folder : ".")))
+    st = mm_fail (MM_ENOMEM, "trainer: out of memory");
   if (st == MM_OK)
-    st = mm_team_open (o->n_threads, &t->team);
-  if (st == MM_OK)
-    st = mm_alloc ("trainer", (size_t) o->n_threads, sizeof *t->workers, &t->workers);
+    st = mm_counter_open (&(struct mm_counter_options) { o->n_threads, t->pattern, o->base, o->max_memory,
+                                                         t->folder },
+                          &t->counter);
   if (st < 0)
     mm_bpe_trainer_close (t);
   else
@@ -142,112 +176,52 @@ mm_bpe_trainer_close (struct mm_bpe_trainer *t)
 {
   if (!t)
     return;
-  for (int i = 0; t->workers && i < t->n_threads; i++)
-    mm_words_free (&t->workers[i].words);
+  mm_counter_close (t->counter);
   for (size_t i = 0; t->special && i < t->o.n_special; i++)
     free (t->special[i]);
-  mm_team_close (t->team);
   free (t->special);
-  free (t->workers);
-  free (t->text);
-  free (t->segments);
+  free (t->folder);
+  free (t->uses);
   free (t);
 }
 
 /* ---- counting ---- */
 
-static void
-count_segments (void *arg, int thread, int n_threads)
-{
-  struct mm_bpe_trainer *t = arg;
-  struct worker *w = t->workers + thread;
-  size_t i;
-
-  (void) n_threads;
-  while (w->status == MM_OK && (i = atomic_fetch_add (&t->next_segment, 1)) < t->n_segments)
-    {
-      w->status = mm_words_count (&w->words, MM_PATTERN_GPT2, t->text + t->segments[i].at,
-                                  t->segments[i].size);
-      if (w->status < 0)
-        snprintf (w->message, sizeof w->message, "%s", mm_error_message ());
-    }
-}
-
-/* Count what is collected.  */
-static mm_status
-flush (struct mm_bpe_trainer *t)
-{
-  atomic_store (&t->next_segment, 0);
-  if (t->n_segments > 0)
-    mm_team_run (t->team, count_segments, t);
-  t->n_segments = t->size = 0;
-  for (int i = 0; i < t->n_threads; i++)
-    if (t->workers[i].status < 0)
-      return mm_fail (t->workers[i].status, "%s", t->workers[i].message);
-  return MM_OK;
-}
-
-/* Collect one segment.  */
-static mm_status
-collect (struct mm_bpe_trainer *t, const char *text, size_t size)
-{
-  mm_status st = mm_grow ("documents", &t->text, &t->capacity, t->size + size, 1);
-
-  if (st == MM_OK)
-    st = mm_grow ("documents", &t->segments, &t->segments_capacity, t->n_segments + 1,
-                  sizeof *t->segments);
-  if (st < 0)
-    return st;
-  memcpy (t->text + t->size, text, size);
-  t->segments[t->n_segments++] = (struct segment) { t->size, size };
-  t->size += size;
-  return t->size >= (size_t) t->n_threads * COLLECT ? flush (t) : MM_OK;
-}
-
 size_t
-mm_bpe_trainer_cut (const char *text, size_t size, size_t limit)
+mm_bpe_trainer_cut (const struct mm_bpe_trainer *t, const char *text, size_t size, size_t limit)
 {
-  for (size_t at = limit < size ? limit + 1 : size; at-- > 1;)
-    if (((unsigned char) text[at] & 0xc0) != 0x80 && mm_pretokenize_may_cut (MM_PATTERN_GPT2, text, at))
-      return at;
-  return 0;
+  return t ? mm_counter_cut (t->counter, text, size, limit) : mm_text_cut (MM_PATTERN_GPT2, text, size, limit);
 }
 
 mm_status
 mm_bpe_trainer_add (struct mm_bpe_trainer *t, const char *text, size_t size)
 {
-  size_t valid = mm_utf8_check (text, size, NULL);
-  mm_status st = MM_OK;
+  size_t valid;
 
   if (t->finished)
     return mm_fail (MM_EINVAL, "the trainer has finished");
+  valid = t->o.checked ? size : mm_utf8_check (text, size, NULL);
   if (valid < size)
     return mm_fail (MM_EFORMAT, "invalid UTF-8 at byte %zu", valid);
-  while (st == MM_OK && size > 0)
-    {
-      size_t part = size, limit = SEGMENT;
-
-      /* A text without a place to cut is one segment.  */
-      for (part = 0; limit < size && part == 0; limit *= 2)
-        part = mm_bpe_trainer_cut (text, size, limit);
-      if (part == 0)
-        part = size;
-      st = collect (t, text, part);
-      text += part;
-      size -= part;
-    }
-  return st;
+  return mm_counter_add (t->counter, text, size);
 }
 
 void
 mm_bpe_trainer_counts (const struct mm_bpe_trainer *t, uint64_t *pieces, uint64_t *distinct)
 {
-  *pieces = *distinct = 0;
-  for (int i = 0; i < t->n_threads; i++)
-    {
-      *pieces += t->workers[i].words.n_pieces;
-      *distinct += t->workers[i].words.n_shorts + t->workers[i].words.n_longs;
-    }
+  uint64_t bytes;
+
+  mm_counter_totals (t->counter, pieces, &bytes);
+  *distinct = t->distinct;
+}
+
+const uint64_t *
+mm_bpe_trainer_uses (const struct mm_bpe_trainer *t, uint64_t *bytes)
+{
+  uint64_t pieces;
+
+  mm_counter_totals (t->counter, &pieces, bytes);
+  return t->uses;
 }
 
 /* ---- learning ---- */
@@ -287,30 +261,53 @@ first_tokens (struct mm_learnt *l, const struct mm_bpe_options *o)
   return st < 0 ? st : add_bytes (l);
 }
 
+/* The tokens of the base, with their ids.  What the vocabulary spells like bytes no merge may make.  */
+static mm_status
+base_tokens (struct mm_learnt *l, const struct mm_tokenizer *t)
+{
+  bool *added;
+  mm_status st = mm_alloc ("vocabulary", t->n_ids, sizeof *added, &added);
+
+  l->base = t;
+  memcpy (l->bytes, t->bpe.bytes, sizeof l->bytes);
+  for (size_t i = 0; st == MM_OK && i < t->n_added; i++)
+    added[t->added[i].id] = true;
+  for (uint32_t id = 0; st == MM_OK && id < t->n_ids; id++)
+    {
+      const struct mm_trie_key *text = t->texts + id;
+      bool is_text = text->value != MM_TRIE_NONE;
+
+      for (size_t i = 0; is_text && added[id] && i < text->size; i++)
+        is_text = (unsigned char) text->bytes[i] < 0x80;
+      st = mm_learnt_add (l, text->bytes, is_text ? text->size : 0);
+    }
+  free (added);
+  return st;
+}
+
 mm_status
 mm_bpe_trainer_finish (struct mm_bpe_trainer *t, char **json, char **config, uint32_t *reached)
 {
   struct mm_learnt learnt = { 0 };
-  mm_status st = flush (t);
+  mm_status st;
 
   *json = *config = NULL;
   *reached = 0;
   if (t->finished)
     return mm_fail (MM_EINVAL, "the trainer has finished");
   t->finished = true;
-  for (int i = 1; st == MM_OK && i < t->n_threads; i++)
-    {
-      st = mm_words_merge (&t->workers[0].words, &t->workers[i].words);
-      mm_words_free (&t->workers[i].words);
-    }
+  st = mm_counter_finish (t->counter);
   if (st == MM_OK)
-    st = first_tokens (&learnt, &t->o);
+    st = t->o.base ? base_tokens (&learnt, t->o.base) : first_tokens (&learnt, &t->o);
   if (st == MM_OK)
-    st = mm_bpe_train (&learnt, &t->workers[0].words, t->o.vocab_size);
+    st = mm_bpe_train (&learnt, t->counter, t->o.max_memory, t->o.vocab_size, &t->distinct);
   if (st == MM_OK)
-    st = mm_bpe_write (&learnt, &t->o, json, config);
+    st = t->o.base ? mm_bpe_write_extended (&learnt, json, config)
+                   : mm_bpe_write (&learnt, &t->o, t->pattern, json, config);
   if (st == MM_OK)
     *reached = (uint32_t) learnt.n_tokens;
+  t->uses = learnt.uses;
+  learnt.uses = NULL;
   mm_learnt_free (&learnt);
   return st;
 }

@@ -11,6 +11,7 @@
 
 #include "bpe_write.h"
 #include "byte_table.h"
+#include "tokenizer_impl.h"
 
 /* Positions that the model presets are made for.  */
 enum { MODEL_MAX_LENGTH = 32768 };
@@ -59,7 +60,7 @@ spell (const char *text, size_t size)
   return spelt;
 }
 
-/* The spelling of token ID: special tokens are spelt as they are.  */
+/* The spelling of token ID, of text SIZE > 0 or one of the special tokens of O.  */
 static char *
 spell_token (const struct mm_learnt *l, const struct mm_bpe_options *o, uint32_t id)
 {
@@ -102,6 +103,18 @@ byte_level (bool prefix)
 {
   return json_pack ("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", (int) prefix,
                     "trim_offsets", 1, "use_regex", 1);
+}
+
+/* What cuts text as PATTERN does.  */
+static json_t *
+pre_tokenizer (enum mm_pattern pattern)
+{
+  return pattern == MM_PATTERN_GPT2
+         ? byte_level (false)
+         : json_pack ("{s:s, s:[{s:s, s:{s:s}, s:s, s:b}, {s:s, s:b, s:b, s:b}]}", "type", "Sequence",
+                      "pretokenizers", "type", "Split", "pattern", "Regex", mm_pattern_regex (pattern), "behavior",
+                      "Isolated", "invert", 0, "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
+                      "use_regex", 0);
 }
 
 static json_t *
@@ -149,7 +162,7 @@ fill_model (json_t *model, const struct mm_learnt *l, char *const *spelt)
 
 static bool
 fill_tokenizer (json_t *root, const struct mm_learnt *l, const struct mm_bpe_options *o,
-                char *const *spelt)
+                enum mm_pattern pattern, char *const *spelt)
 {
   json_t *added = json_array (), *model = json_object ();
   bool good = root && added;
@@ -160,7 +173,7 @@ fill_tokenizer (json_t *root, const struct mm_learnt *l, const struct mm_bpe_opt
   return set (root, "version", json_string ("1.0")) && set (root, "truncation", json_null ())
          && set (root, "padding", json_null ()) && set (root, "added_tokens", added)
          && set (root, "normalizer", json_null ())
-         && set (root, "pre_tokenizer", byte_level (false))
+         && set (root, "pre_tokenizer", pre_tokenizer (pattern))
          && set (root, "post_processor", json_null ())
          && set (root, "decoder", byte_level (true)) && set (root, "model", model) && good;
 }
@@ -227,7 +240,8 @@ fill_config (json_t *config, const struct mm_bpe_options *o)
 /* ---- both ---- */
 
 mm_status
-mm_bpe_write (const struct mm_learnt *l, const struct mm_bpe_options *o, char **json, char **config)
+mm_bpe_write (const struct mm_learnt *l, const struct mm_bpe_options *o, enum mm_pattern pattern, char **json,
+              char **config)
 {
   json_t *root = json_object (), *settings = json_object ();
   char **spelt = NULL;
@@ -238,7 +252,7 @@ mm_bpe_write (const struct mm_learnt *l, const struct mm_bpe_options *o, char **
   good = st == MM_OK;
   for (size_t i = 0; good && i < l->n_tokens; i++)
     good = (spelt[i] = spell_token (l, o, (uint32_t) i)) != NULL;
-  good = good && fill_tokenizer (root, l, o, spelt) && fill_config (settings, o);
+  good = good && fill_tokenizer (root, l, o, pattern, spelt) && fill_config (settings, o);
   if (st == MM_OK)
     st = good ? mm_json_text (root, true, json) : no_memory ();
   if (st == MM_OK)
@@ -251,5 +265,74 @@ mm_bpe_write (const struct mm_learnt *l, const struct mm_bpe_options *o, char **
   json_decref (root);
   json_decref (settings);
   free_spelt (spelt, l->n_tokens);
+  return st;
+}
+
+/* ---- a tokenizer extended ---- */
+
+/* Added tokens that VOCAB does not have, and those learnt, with their ids.  */
+static bool
+extend_vocab (const struct mm_learnt *l, json_t *vocab)
+{
+  const struct mm_tokenizer *t = l->base;
+  bool good = vocab;
+
+  for (size_t i = 0; good && i < t->n_added; i++)
+    {
+      char *content = strndup (t->added[i].text, t->added[i].size);
+
+      good = content && (json_object_get (vocab, content)
+                         || set (vocab, content, json_integer ((json_int_t) t->added[i].id)));
+      free (content);
+    }
+  for (size_t id = t->n_ids; good && id < l->n_tokens; id++)
+    {
+      char *spelt = spell (l->text + l->tokens[id].offset, l->tokens[id].size);
+
+      good = spelt && set (vocab, spelt, json_integer ((json_int_t) id));
+      free (spelt);
+    }
+  return good;
+}
+
+/* The rules learnt, as pairs or with a blank between, like those before.  */
+static bool
+extend_merges (const struct mm_learnt *l, json_t *merges)
+{
+  bool pairs = !json_is_string (json_array_get (merges, 0)), good = merges;
+
+  for (size_t r = 0; good && r < l->n_rules; r++)
+    {
+      const struct mm_learnt_token *left = l->tokens + l->rules[r].left, *right = l->tokens + l->rules[r].right;
+      char *a = spell (l->text + left->offset, left->size), *b = spell (l->text + right->offset, right->size);
+
+      good = a && b && json_array_append_new (merges, pairs ? json_pack ("[s, s]", a, b)
+                                                            : json_sprintf ("%s %s", a, b)) == 0;
+      free (a);
+      free (b);
+    }
+  return good;
+}
+
+mm_status
+mm_bpe_write_extended (const struct mm_learnt *l, char **json, char **config)
+{
+  const struct mm_tokenizer *t = l->base;
+  json_t *root, *model;
+  mm_status st = mm_json_parse ("tokenizer.json", t->json, t->json_size, &root);
+
+  *json = *config = NULL;
+  if (st < 0)
+    return st;
+  model = json_object_get (root, "model");
+  st = extend_vocab (l, json_object_get (model, "vocab")) && extend_merges (l, json_object_get (model, "merges"))
+       ? mm_json_text (root, true, json) : no_memory ();
+  json_decref (root);
+  if (st == MM_OK && t->config && !(*config = strndup (t->config, t->config_size)))
+    {
+      free (*json);
+      *json = NULL;
+      st = no_memory ();
+    }
   return st;
 }

@@ -206,6 +206,8 @@ hand_out (struct mm_documents *d, struct mm_document_part *part)
   part->size = size;
   part->first = !d->in_document;
   part->last = d->final && size == d->left;
+  part->n_input = d->next_input - 1;
+  part->input = d->inputs[part->n_input];
   d->text += size;
   d->left -= size;
   d->waiting = d->left > 0;

@@ -125,13 +125,13 @@ mm_pieces_close (struct mm_pieces *p)
 
 /* ---- parts that are not remembered ---- */
 
-/* The ids of a part from the model itself.  */
-static mm_status
-encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
+mm_status
+mm_piece_encode (const struct mm_tokenizer *t, struct mm_bpe_scratch *s, const char *text, size_t size,
+                 uint32_t *ids, size_t *count)
 {
-  if (p->t->ignore_merges)
+  if (t->ignore_merges)
     {
-      uint32_t id = mm_trie_find (&p->t->vocabulary, text, size);
+      uint32_t id = mm_trie_find (&t->vocabulary, text, size);
 
       if (id != MM_TRIE_NONE)
         {
@@ -140,7 +140,14 @@ encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, 
           return MM_OK;
         }
     }
-  return mm_bpe_encode (&p->t->bpe, &p->scratch, text, size, ids, count);
+  return mm_bpe_encode (&t->bpe, s, text, size, ids, count);
+}
+
+/* The ids of a part from the model itself.  */
+static mm_status
+encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
+{
+  return mm_piece_encode (p->t, &p->scratch, text, size, ids, count);
 }
 
 /* The same by way of the small cache.  */

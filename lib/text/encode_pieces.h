@@ -25,4 +25,8 @@ struct mm_encoder
   struct mm_nfc nfc;
 };
 
+/* The ids of one piece, of SIZE > 0 bytes, without any cache; IDS has room for SIZE of them.  */
+mm_status mm_piece_encode (const struct mm_tokenizer *t, struct mm_bpe_scratch *s, const char *piece, size_t size,
+                           uint32_t *ids, size_t *count) MM_NODISCARD;
+
 #endif /* TEXT_ENCODE_PIECES_H */

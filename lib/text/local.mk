@@ -2,15 +2,19 @@ lib_libcore_a_SOURCES += \
   lib/minimind/tokenizer.h \
   lib/minimind/bpe_trainer.h \
   lib/minimind/chat.h \
-  lib/minimind/documents.h
+  lib/minimind/documents.h \
+  lib/minimind/shown.h
 
 lib_libcore_a_SOURCES += \
   lib/text/added.c lib/text/added.h \
   lib/text/bpe.c lib/text/bpe.h \
   lib/text/bpe_corpus.c lib/text/bpe_corpus.h \
+  lib/text/bpe_count.c lib/text/bpe_count.h \
   lib/text/bpe_learnt.c lib/text/bpe_learnt.h \
   lib/text/bpe_merge.c \
   lib/text/bpe_queue.c lib/text/bpe_queue.h \
+  lib/text/bpe_runs.c lib/text/bpe_runs.h \
+  lib/text/bpe_temp.c lib/text/bpe_temp.h \
   lib/text/bpe_train.c lib/text/bpe_train.h \
   lib/text/bpe_trainer.c \
   lib/text/bpe_write.c lib/text/bpe_write.h \
@@ -41,6 +45,7 @@ lib_libcore_a_SOURCES += \
   lib/text/seam.c lib/text/seam.h \
   lib/text/split.c lib/text/split.h \
   lib/text/split_regex.c lib/text/split_regex.h \
+  lib/text/shown.c \
   lib/text/tokenizer.c lib/text/tokenizer_impl.h \
   lib/text/trie.c lib/text/trie.h \
   lib/text/unicode.h lib/text/unicode_table.c \

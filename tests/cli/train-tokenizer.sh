@@ -28,6 +28,8 @@ for n in 1 2 3 7; do
   ok "$n threads" train --threads=$n lines.jsonl -o t$n.tokenizer.json
   ok "$n threads: the same files" same_tokenizer t$n.tokenizer.json
 done
+ok "bounded memory" train --max-memory=64M --threads=2 lines.jsonl -o mm.tokenizer.json
+ok "gives the same files" same_tokenizer mm.tokenizer.json
 if command -v xz >/dev/null; then xz -k lines.jsonl; else tap_skip "lines.jsonl.xz" "no xz"; fi
 for input in lines.jsonl.gz lines.jsonl.xz lines.tar; do
   test -f $input || continue
@@ -64,7 +66,48 @@ ok "that many are there" test "$(vocab_of dry.tokenizer.json)" -eq "$reached"
 ok "an empty corpus" run minimind-train-tokenizer nothing.txt -o n.tokenizer.json
 ok "gives the bytes" says '259 tokens reached, 6400'
 
+# ---- the report ----
+
+json () { minimind-train-tokenizer -q --json --vocab-size=290 "$@" >report.json 2>"$tap_dir/stderr"; }
+field () { tr -d ' \n' <report.json | grep -e "$1"; }
+ok "as JSON" json lines.jsonl lines.txt --format=auto -o j.tokenizer.json
+ok "the whole" field '"documents":301,.*"vocab_size":290,"tokens":[0-9]*,"bytes_per_token":[1-9]'
+ok "by input" field '{"input":"lines.jsonl","bytes":[0-9]*,"whole":true,"tokens":[0-9]*,.*{"input":"lines.txt"'
+ok "the longest" field '"longest":\[{"id":[0-9]*,"token":"[^"]*","bytes":'
+ok "special tokens and their roles" field '"token":"<|endoftext|>","bytes":13,"roles":\["pad","unk"\]'
+ok "for people" train lines.jsonl -o l.tokenizer.json
+ok "bytes a token" says '[0-9] in lines.jsonl'
+ok "roles" says 'special token 2 <|im_end|>: eos'
+
+# ---- patterns ----
+
+ok "another pattern" train --pattern=llama3 lines.jsonl -o p.tokenizer.json
+ok "is written" grep -q 'p{N}{1,3}' p.tokenizer.json
+ok "no such pattern" status_is 64 minimind-train-tokenizer --pattern=llama9 lines.jsonl -o x.tokenizer.json
+
+# ---- more of a tokenizer ----
+
+ok "extended" run minimind-train-tokenizer --from=own.tokenizer.json --extend-to=300 lines.txt -o e.tokenizer.json
+ok "10 more tokens" test "$(vocab_of e.tokenizer.json)" -eq 300
+ok "the same configuration" cmp own.tokenizer_config.json e.tokenizer_config.json
+ok "the old ones where they were" sh -c '
+  sed -n "/\"vocab\"/,/}/p" own.tokenizer.json | sed "1d; \$d; s/,$//" >old.vocab
+  sed -n "/\"vocab\"/,/}/p" e.tokenizer.json | sed "1d; \$d; s/,$//" | head -n 290 | cmp - old.vocab'
+ok "any threads and memory" run minimind-train-tokenizer --from=own.tokenizer.json --extend-to=300 --threads=3 \
+   --max-memory=64M lines.txt -o e3.tokenizer.json
+ok "give the same file" cmp e.tokenizer.json e3.tokenizer.json
+refused "no more than it has" 64 'has 290, want more' \
+        minimind-train-tokenizer --from=own.tokenizer.json --extend-to=290 lines.txt -o x.tokenizer.json
+ok "one without the other" status_is 64 minimind-train-tokenizer --from=own.tokenizer.json lines.txt -o x.tokenizer.json
+ok "and its special tokens" status_is 64 minimind-train-tokenizer --from=own.tokenizer.json --extend-to=300 \
+   --special=x lines.txt -o x.tokenizer.json
+refused "a tokenizer that is not there" 66 'gone' \
+        minimind-train-tokenizer --from=gone.json --extend-to=300 lines.txt -o x.tokenizer.json
+
 # ---- refusals ----
+
+refused "too little memory" 64 'too little for 2 threads: want at least' \
+        minimind-train-tokenizer --max-memory=1M --threads=2 lines.jsonl -o x.tokenizer.json
 
 refused "no room for the bytes" 64 'at least 259' \
         minimind-train-tokenizer --vocab-size=258 lines.jsonl -o x.tokenizer.json

@@ -6,7 +6,7 @@
 #
 # needs HuggingFace tokenizers; writes tests/interop/text/trained.jsonl: a line is
 # [name, documents, vocabulary size wanted, special tokens, tokens reached, merges, SHA-256 of the
-# merges as "left right" lines, SHA-256 of the tokens in the order of ids, a line each].  With DATA
+# merges as "left right" lines, SHA-256 of the tokens in the order of ids, a line each, pattern].  With DATA
 # documents may be the name of a file in DATA/text: a text, or JSON Lines with a field "text".
 
 import hashlib
@@ -15,7 +15,7 @@ import os
 import random
 import sys
 
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -65,17 +65,32 @@ def corpora():
     yield "special tokens in the text", ["<|im_end|> <|im_end|> <|im_end|>x" * 4] * 3, 290, SPECIAL
     yield "special tokens that are bytes", ["!! a!!b ~!~"] * 3, 270, ["!", "<x>"]
     yield "special tokens that merges make", ["the then them the"] * 3, 275, ["the", "ab"]
+    yield "Qwen2's pattern", english(rnd) + chinese(rnd) + code(rnd), 500, SPECIAL, "qwen2"
+    yield "Llama-3's pattern", code(rnd) + ["12345 1234567 12 (12345)\r\n\r\n IT'S it's" * 9], 450, SPECIAL, "llama3"
 
 
-def learn(documents, vocab_size, special):
+CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+QWEN = (CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+PATTERNS = {"qwen2": QWEN % r"\p{N}", "llama3": QWEN % r"\p{N}{1,3}"}
+
+
+def cut_by(pattern):
+    if pattern == "gpt2":
+        return pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PATTERNS[pattern]), "isolated"),
+                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def learn(documents, vocab_size, special, pattern="gpt2"):
     tok = Tokenizer(models.BPE())
-    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tok.pre_tokenizer = cut_by(pattern)
     trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tok.train_from_iterator(documents, trainer)
     model = json.loads(tok.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].get)
-    return len(tokens), len(model["merges"]), digest(map(" ".join, model["merges"])), digest(tokens)
+    return (len(tokens), len(model["merges"]), digest(map(" ".join, model["merges"])), digest(tokens),
+            pattern)
 
 
 def digest(lines):
@@ -84,8 +99,8 @@ def digest(lines):
 
 def main():
     with open(os.path.join(HERE, "trained.jsonl"), "w") as out:
-        for name, documents, vocab_size, special in corpora():
-            row = [name, documents, vocab_size, special, *learn(documents, vocab_size, special)]
+        for name, documents, vocab_size, special, *pattern in corpora():
+            row = [name, documents, vocab_size, special, *learn(documents, vocab_size, special, *pattern)]
             out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
         for name in ("tinyshakespeare.txt", "tang_song_poems.jsonl", "c4_demo.jsonl"):
             with open(os.path.join(sys.argv[1], "text", name), newline="") as f:

@@ -36,7 +36,7 @@ add (struct mm_bpe_trainer *t, const char *text, size_t size, size_t step)
 {
   while (step && size > step)
     {
-      size_t cut = mm_bpe_trainer_cut (text, size, step);
+      size_t cut = mm_bpe_trainer_cut (t, text, size, step);
 
       if (cut == 0)
         break;
@@ -175,6 +175,7 @@ train (const json_t *row, int n_threads, size_t step, char **json, char **config
   size_t i;
 
   o.vocab_size = (uint32_t) json_integer_value (json_array_get (row, 2));
+  o.pattern = json_string_value (json_array_get (row, 8));
   for (i = 0; i < o.n_special; i++)
     tokens[i] = json_string_value (json_array_get (special, i));
   if (o.n_special > 0)
@@ -225,6 +226,112 @@ check_row (const json_t *row)
     }
 }
 
+/* ---- more of a tokenizer ---- */
+
+/* Train TOKENS tokens on DOCUMENT, extending BASE if it is not NULL.  */
+static struct mm_tokenizer *
+extend (const struct mm_tokenizer *base, uint32_t tokens, const char *document, char **json)
+{
+  struct mm_bpe_options o = { .vocab_size = tokens, .base = base, .n_threads = 2 };
+  struct mm_tokenizer *made = NULL;
+  struct mm_bpe_trainer *t;
+  char *config = NULL;
+  uint32_t reached;
+
+  *json = NULL;
+  if (mm_bpe_trainer_open (&o, &t) < 0 || mm_bpe_trainer_add (t, document, strlen (document)) < 0
+      || mm_bpe_trainer_finish (t, json, &config, &reached) < 0 || reached != tokens
+      || mm_tokenizer_parse ("made", *json, strlen (*json), NULL, 0, &made) < 0)
+    printf ("# %s\n", mm_error_message ());
+  ok (base ? !config : config != NULL, "a configuration comes from nowhere but for new tokenizers");
+  mm_bpe_trainer_close (t);
+  free (config);
+  return made;
+}
+
+/* The merges of JSON from number FROM on, done on IDS in their order: what the longer tokenizer makes of text.  */
+static void
+merge_on (const char *json, size_t from, struct mm_ids *ids)
+{
+  json_t *root = json_loads (json, 0, NULL), *pair;
+  const json_t *model = json_object_get (root, "model"), *vocab = json_object_get (model, "vocab");
+  size_t i;
+
+  json_array_foreach (json_object_get (model, "merges"), i, pair)
+    {
+      const char *a = json_string_value (json_array_get (pair, 0)), *b = json_string_value (json_array_get (pair, 1));
+      uint32_t left = (uint32_t) json_integer_value (json_object_get (vocab, a));
+      uint32_t right = (uint32_t) json_integer_value (json_object_get (vocab, b));
+      char both[256];
+      size_t kept = 0;
+
+      snprintf (both, sizeof both, "%s%s", a, b);
+      for (size_t k = 0; i >= from && k < ids->count; k++)
+        if (k + 1 < ids->count && ids->data[k] == left && ids->data[k + 1] == right)
+          {
+            ids->data[kept++] = (uint32_t) json_integer_value (json_object_get (vocab, both));
+            k++;
+          }
+        else
+          ids->data[kept++] = ids->data[k];
+      if (i >= from)
+        ids->count = kept;
+    }
+  json_decref (root);
+}
+
+static void
+encode_word (const struct mm_tokenizer *t, const char *word, size_t size, struct mm_ids *ids)
+{
+  struct mm_encoder *e;
+
+  ids->count = 0;
+  if (mm_encoder_open (t, &e) < 0 || mm_encode (e, word, size, 0, ids) < 0)
+    exit (99);
+  mm_encoder_close (e);
+}
+
+/* Words that the old one cuts anywhere, learnt on.  */
+static void
+test_extension (void)
+{
+  static const char few[] = "low lower lowest the other then 灯笼灯笼 new newer newest "
+                            "the low the new lower other lower";
+  static const char more[] = "slower slowest lowering the otherness thenewest 灯笼里的灯笼 widest wider wide widen "
+                             "wider widest lowering slower slower otherness 灯笼里";
+  char *json = NULL, *longer_json = NULL;
+  struct mm_tokenizer *old = extend (NULL, 280, few, &json);
+  struct mm_tokenizer *longer = old ? extend (old, 300, more, &longer_json) : NULL;
+  struct mm_ids want = { 0 }, found = { 0 };
+  bool same = longer != NULL, kept = longer != NULL;
+  size_t old_size, new_size;
+
+  for (uint32_t id = 0; kept && id < 280; id++)
+    {
+      const char *a = mm_tokenizer_bytes (old, id, &old_size), *b = mm_tokenizer_bytes (longer, id, &new_size);
+
+      kept = a && b && old_size == new_size && memcmp (a, b, old_size) == 0;
+    }
+  ok (kept && mm_tokenizer_vocab_size (longer) == 300, "all old ids are what they were");
+  for (const char *word = more, *end; same && *word; word = end)
+    {
+      end = word + 1 + strcspn (word + 1, " ");
+      encode_word (old, word, (size_t) (end - word), &want);
+      merge_on (longer_json, 280 - 256, &want);
+      encode_word (longer, word, (size_t) (end - word), &found);
+      same = want.count == found.count && memcmp (want.data, found.data, want.count * sizeof *want.data) == 0;
+      if (!same)
+        printf ("# %.*s\n", (int) (end - word), word);
+    }
+  ok (same, "its ids are those of the old one, with the new merges done on them");
+  free (json);
+  free (longer_json);
+  free (want.data);
+  free (found.data);
+  mm_tokenizer_free (old);
+  mm_tokenizer_free (longer);
+}
+
 int
 main (void)
 {
@@ -246,5 +353,6 @@ main (void)
       json_decref (row);
     }
   free (text);
+  test_extension ();
   return tap_done ();
 }

@@ -4,6 +4,7 @@
 
 #include <config.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ test_refusals (void)
 {
   static char lengthy[4098];
   const char *bad[1];
-  struct mm_bpe_options o = { 259, three, 3, NULL, NULL, NULL, NULL, 1 };
+  struct mm_bpe_options o = { .vocab_size = 259, .special = three, .n_special = 3, .n_threads = 1 };
 
   ok (try_open (o) == MM_OK, "259 hold three special tokens and the bytes");
   o.vocab_size = 258;
@@ -66,7 +67,8 @@ test_refusals (void)
 static void
 test_files (void)
 {
-  struct mm_bpe_options o = { 265, three, 3, three[1], three[2], three[0], three[0], 2 };
+  struct mm_bpe_options o = { .vocab_size = 265, .special = three, .n_special = 3, .bos = three[1], .eos = three[2],
+                              .pad = three[0], .unk = three[0], .n_threads = 2 };
   json_t *root, *config_root;
   struct mm_bpe_trainer *t;
   struct mm_tokenizer *tokenizer;
@@ -76,6 +78,8 @@ test_files (void)
 
   if (mm_bpe_trainer_open (&o, &t) < 0)
     exit (99);
+  ok (mm_bpe_trainer_cut (t, "one two", 7, 5) == 3 && mm_bpe_trainer_cut (t, "onetwo", 6, 6) == 0,
+      "where a document may be cut");
   ok (mm_bpe_trainer_add (t, "ab\xff", 3) == MM_EFORMAT && strstr (mm_error_message (), "byte 2"),
       "invalid UTF-8 is refused, naming the byte");
   ok (mm_bpe_trainer_add (t, "low lower lowest low", 20) == MM_OK
@@ -121,12 +125,72 @@ test_files (void)
   free (config);
 }
 
+/* ---- memory ---- */
+
+enum { WORDS = 150000 };
+
+/* What is learnt from WORDS distinct words, a third of them long, some frequent.  NULL after a failure.  */
+static char *
+learn_words (int n_threads, uint64_t max_memory, const char *folder)
+{
+  struct mm_bpe_options o = { .vocab_size = 330, .special = three, .n_special = 3, .n_threads = n_threads,
+                              .max_memory = max_memory, .temp_folder = folder };
+  char word[64], *json = NULL, *config = NULL;
+  struct mm_bpe_trainer *t;
+  uint32_t reached, x = 1;
+  uint64_t pieces, distinct;
+  mm_status st = mm_bpe_trainer_open (&o, &t);
+
+  for (int i = 0; st == MM_OK && i < WORDS + WORDS / 2; i++)
+    {
+      int n = 0;
+
+      /* The last ones repeat the first.  */
+      x = i % WORDS == 0 ? 1 : x;
+      for (uint32_t k = x = x * 1664525 + 1013904223; k; k /= 23)
+        word[n++] = (char) ('a' + k % 23);
+      n += sprintf (word + n, "%s", i % 3 == 0 ? "andsomethinglonger" : "");
+      word[n++] = 'z';
+      for (int k = i % WORDS % 1000 == 0 ? 5000 : 1; st == MM_OK && k > 0; k--)
+        st = mm_bpe_trainer_add (t, word, (size_t) n);
+    }
+  if (st == MM_OK)
+    st = mm_bpe_trainer_finish (t, &json, &config, &reached);
+  if (st == MM_OK)
+    mm_bpe_trainer_counts (t, &pieces, &distinct);
+  mm_bpe_trainer_close (t);
+  free (config);
+  if (st < 0)
+    printf ("# %s\n", mm_error_message ());
+  else if (distinct != WORDS)
+    printf ("# %llu distinct pieces\n", (unsigned long long) distinct);
+  return json;
+}
+
+static void
+test_memory (void)
+{
+  char *want = learn_words (1, 0, NULL);
+  struct mm_bpe_options o = { .vocab_size = 300, .n_threads = 2, .max_memory = 20 << 20 };
+
+  ok (try_open (o) == MM_EUSAGE && strstr (mm_error_message (), "want at least 35"), "20 MB are too little");
+  for (int n_threads = 1; n_threads <= 4; n_threads += 3)
+    {
+      char *json = learn_words (n_threads, n_threads == 1 ? 30 << 20 : 44 << 20, ".");
+
+      ok (want && json && strcmp (json, want) == 0, "what does not fit in memory gives the same vocabulary");
+      free (json);
+    }
+  ok (!learn_words (1, 30 << 20, "no/such/folder") && strstr (mm_error_message (), "no/such/folder"),
+      "where there is no room for a temporary file, the folder is named");
+  free (want);
+}
+
 int
 main (void)
 {
-  ok (mm_bpe_trainer_cut ("one two", 7, 5) == 3 && mm_bpe_trainer_cut ("onetwo", 6, 6) == 0,
-      "where a document may be cut");
   test_refusals ();
   test_files ();
+  test_memory ();
   return tap_done ();
 }

@@ -31,7 +31,7 @@ static size_t
 cut (const void *arg, const char *text, size_t size, size_t limit)
 {
   (void) arg;
-  return mm_bpe_trainer_cut (text, size, limit);
+  return mm_bpe_trainer_cut (NULL, text, size, limit);
 }
 
 /* ---- reading all of them ---- */
