@@ -11,7 +11,15 @@ bench_documents_SOURCES = bench/documents.c bench/bench.h
 bench_pack_SOURCES = bench/pack.c bench/bench.h
 EXTRA_DIST += bench/train_torch.py
 
-bench: $(bench_programs)
+bench_scripts = bench/vocab.sh bench/vocab_memory.sh
+bench_tools = bench/vocab_text
+EXTRA_PROGRAMS += $(bench_tools)
+CLEANFILES += $(bench_tools)
+bench_vocab_text_SOURCES = bench/vocab_text.c bench/bench.h
+EXTRA_DIST += $(bench_scripts) bench/vocab_peers.py
+
+bench: $(bench_programs) $(bench_tools) $(bin_PROGRAMS)
 	@for b in $(bench_programs); do echo "== $$b"; srcdir='$(srcdir)' ./$$b || exit 1; done
+	@for b in $(bench_scripts); do echo "== $$b"; sh $(srcdir)/$$b || exit 1; done
 
 .PHONY: bench
