@@ -27,7 +27,8 @@ enum
 {
   ALIGNMENT = 4096,             /* of the data's start */
   BUFFER_SIZE = 1 << 16,        /* small writes are gathered */
-  COPY_SIZE = 1 << 20
+  COPY_SIZE = 1 << 20,
+  AHEAD = 8 << 20               /* bytes of a tensor after which the disk may begin with them */
 };
 
 struct part
@@ -37,6 +38,7 @@ struct part
   bool growing;
   uint64_t row_bytes;           /* of a growing tensor */
   uint64_t written;             /* bytes, those in the buffer not counted */
+  uint64_t on_way;              /* of them, those that the disk was told to begin with */
   int spool;                    /* -1: straight into the file */
   char *buffer;                 /* BUFFER_SIZE bytes, or NULL */
   size_t used;
@@ -356,6 +358,24 @@ begin (struct mm_safetensors_writer *w)
   return st;
 }
 
+/* Let the disk begin while the rest is made, so that little is left for the sync at the end.  Only a hint.  */
+static void
+begin_writeback (struct mm_safetensors_writer *w, struct part *p)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+  uint64_t from = w->start + p->t.offset + p->on_way;
+
+  if (p->written - p->on_way < AHEAD)
+    return;
+  (void) sync_file_range (mm_output_fd (w->out), (off_t) from, (off_t) (p->written - p->on_way),
+                          SYNC_FILE_RANGE_WRITE);
+  p->on_way = p->written;
+#else
+  (void) w;
+  (void) p;
+#endif
+}
+
 /* Write behind what P has so far, past its buffer.  */
 static mm_status
 append (struct mm_safetensors_writer *w, struct part *p, const void *data, size_t size)
@@ -369,7 +389,10 @@ append (struct mm_safetensors_writer *w, struct part *p, const void *data, size_
   if (st == MM_OK)
     p->written += size;
   if (st == MM_OK && w->hash)
-    follow (w);
+    {
+      follow (w);
+      begin_writeback (w, p);
+    }
   return st;
 }
 
