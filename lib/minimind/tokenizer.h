@@ -11,7 +11,7 @@
    that HF would give them.
 
    A tokenizer is immutable once loaded and may be used from several threads; each thread
-   encodes through an encoder of its own, which holds caches and scratch memory (about 3 MB).
+   encodes through an encoder of its own, which holds caches and scratch memory (about 9 MB).
 
      struct mm_tokenizer *t;
      if (mm_tokenizer_load ("tokenizer.json", &t) < 0) ...

@@ -10,9 +10,9 @@
 
 #include "byte_class.h"
 
-#define MM_TARGET_AVX2 __attribute__ ((target ("avx2,bmi,bmi2,popcnt")))
+#define MM_TARGET_AVX2 __attribute__ ((target ("avx2,aes,bmi,bmi2,popcnt")))
 #define MM_TARGET_AVX512 \
-  __attribute__ ((target ("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2")))
+  __attribute__ ((target ("avx2,aes,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2")))
 
 /* Bytes of A and B within [LOW, LOW + N).  */
 MM_TARGET_AVX2 static inline uint64_t

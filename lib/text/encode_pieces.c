@@ -12,14 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined __SSE2__
-# include <emmintrin.h>
-#endif
-
 #include <minimind/memory.h>
 
 #include "encode_pieces.h"
 #include "piece_key.h"
+#include "vector.h"
 
 enum
 {
@@ -33,20 +30,17 @@ enum
 #define HIGH UINT64_C (0x8080808080808080)
 #define NO_KEY UINT64_MAX       /* never in the cache */
 
-struct entry
+union entry
 {
-  uint64_t key[2];              /* zero where it is free: no part has length 0 */
-  union
-  {
-    struct { uint16_t ids[NARROW_IDS], count; } narrow;
-    struct { uint32_t ids[WIDE_IDS], count; } wide;
-  } u;
+  struct { uint16_t ids[NARROW_IDS], count; } narrow;
+  struct { uint32_t ids[WIDE_IDS], count; } wide;
 };
 
-/* The two entries of one cache line; a new one takes the first place.  */
+/* Two entries in one cache line; a new one takes the first place.  */
 struct slot
 {
-  struct entry entry[2];
+  uint64_t key[2][2];           /* zero where it is free: no part has length 0 */
+  union entry entry[2];
 };
 
 struct long_entry
@@ -63,9 +57,18 @@ struct part
   size_t at;
 };
 
+/* The inner loops for one kind of vectors.  */
+struct loops
+{
+  uint64_t (*hash) (const uint64_t key[2]);     /* its highest bits are the best */
+  size_t (*short_pieces) (struct mm_pieces *p, const char *text, size_t size, size_t at);
+  mm_status (*copy) (struct mm_pieces *p, const char *text, struct mm_ids *ids);
+};
+
 struct mm_pieces
 {
   const struct mm_tokenizer *t;
+  const struct loops *loops;
   struct mm_arena arena;
   struct slot *cache;
   struct long_entry *longs;
@@ -85,6 +88,8 @@ layout (struct mm_pieces *p)
   p->longs = mm_arena_take (&p->arena, (size_t) 1 << LONG_BITS, sizeof *p->longs);
 }
 
+static const struct loops *find_loops (void);
+
 mm_status
 mm_pieces_open (const struct mm_tokenizer *t, struct mm_pieces **out)
 {
@@ -95,6 +100,7 @@ mm_pieces_open (const struct mm_tokenizer *t, struct mm_pieces **out)
   if (st < 0)
     return st;
   p->t = t;
+  p->loops = find_loops ();
   p->narrow = t->n_ids <= 1 << 16;
   st = mm_bpe_scratch_open (&p->scratch);
   if (st == MM_OK && t->pattern == MM_PATTERN_GENERAL)
@@ -183,22 +189,22 @@ encode_new (struct mm_pieces *p, const struct part *part, const char *text, uint
   mm_status st = size < 8 ? encode_part (p, text, size, ids, count)
                           : encode_text (p, text, size, ids, count);
   struct slot *slot = part->slot;
-  struct entry *entry = slot->entry;
 
   if (st < 0 || *count > (p->narrow ? NARROW_IDS : WIDE_IDS))
     return st;
-  slot->entry[1] = *entry;
-  memcpy (entry->key, part->key, sizeof entry->key);
+  memcpy (slot->key[1], slot->key[0], sizeof *slot->key);
+  memcpy (slot->key[0], part->key, sizeof *slot->key);
+  slot->entry[1] = slot->entry[0];
   if (p->narrow)
     {
       for (size_t i = 0; i < *count; i++)
-        entry->u.narrow.ids[i] = (uint16_t) ids[i];
-      entry->u.narrow.count = (uint16_t) *count;
+        slot->entry[0].narrow.ids[i] = (uint16_t) ids[i];
+      slot->entry[0].narrow.count = (uint16_t) *count;
     }
   else
     {
-      memcpy (entry->u.wide.ids, ids, *count * sizeof *ids);
-      entry->u.wide.count = (uint32_t) *count;
+      memcpy (slot->entry[0].wide.ids, ids, *count * sizeof *ids);
+      slot->entry[0].wide.count = (uint32_t) *count;
     }
   return MM_OK;
 }
@@ -213,17 +219,10 @@ encode_missing (struct mm_pieces *p, const struct part *part, const char *text, 
 
 /* ---- pieces to parts ---- */
 
-/* Make PART for a key at AT and call for its cache line.  */
-static inline void
-set_part (const struct mm_pieces *p, struct part *part, const uint64_t key[2], size_t at)
+static inline struct slot *
+slot_of (const struct mm_pieces *p, uint64_t hash)
 {
-  struct slot *slot = p->cache + (mm_key_hash (key) >> (64 - CACHE_BITS));
-
-  __builtin_prefetch (slot);
-  part->key[0] = key[0];
-  part->key[1] = key[1];
-  part->slot = slot;
-  part->at = at;
+  return p->cache + (hash >> (64 - CACHE_BITS));
 }
 
 /* Add the parts of a piece from AT to END as far as there is room; returns the place reached.  */
@@ -240,35 +239,10 @@ add_parts (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t
 
       if (stop - at <= MM_KEY_BYTES)
         mm_piece_key (text + at, stop - at, size - at, key);
-      set_part (p, part, key, at);
+      *part = (struct part) { { key[0], key[1] }, slot_of (p, p->loops->hash (key)), at };
+      __builtin_prefetch (part->slot);
       at = stop;
     }
-  p->n_parts = (size_t) (part - p->parts);
-  return at;
-}
-
-/* Make parts of short pieces of ASCII, from AT on, as long as there are such and room; returns the
-   place reached.  */
-static inline size_t
-add_short_pieces (struct mm_pieces *p, const char *text, size_t size, size_t at)
-{
-  struct part *part = p->parts + p->n_parts;
-  size_t i = p->next_piece, left = p->n_pieces - i, room = BATCH - p->n_parts;
-
-  for (const size_t stop = i + (left < room ? left : room); i < stop; i++, part++)
-    {
-      size_t length = p->ends[i] - at;
-      uint64_t key[2];
-
-      if (length > MM_KEY_BYTES)
-        break;
-      mm_piece_key (text + at, length, size - at, key);
-      if ((key[0] | key[1]) & HIGH)
-        break;
-      set_part (p, part, key, at);
-      at += length;
-    }
-  p->next_piece = i;
   p->n_parts = (size_t) (part - p->parts);
   return at;
 }
@@ -280,7 +254,7 @@ find_parts (struct mm_pieces *p, const char *text, size_t size, size_t at)
 {
   for (p->n_parts = 0;;)
     {
-      at = add_short_pieces (p, text, size, at);
+      at = p->loops->short_pieces (p, text, size, at);
       if (p->next_piece == p->n_pieces || p->n_parts == BATCH)
         return at;
       at = add_parts (p, text, size, at, p->ends[p->next_piece]);
@@ -290,79 +264,194 @@ find_parts (struct mm_pieces *p, const char *text, size_t size, size_t at)
     }
 }
 
-/* ---- parts to ids ---- */
+/* ---- the inner loops ---- */
 
-/* The entry of PART in its slot; any of the two if it is not there, which *FOUND tells.  */
-static inline const struct entry *
-find_entry (const struct part *part, bool *found)
-{
-  const struct entry *entry = part->slot->entry;
+/* Make PART for the LENGTH <= MM_KEY_BYTES bytes at AT, behind which there are as many as a key
+   takes, and call for its cache line; false if they are not ASCII.  */
+typedef bool make_part_fn (const struct mm_pieces *p, const char *text, size_t at, size_t length,
+                           struct part *part);
 
-#if defined __SSE2__
-  __m128i key = _mm_loadu_si128 ((const __m128i *) part->key);
-  __m128i first = _mm_load_si128 ((const __m128i *) entry[0].key);
-  __m128i second = _mm_load_si128 ((const __m128i *) entry[1].key);
-  int in_first = _mm_movemask_epi8 (_mm_cmpeq_epi8 (key, first)) == 0xffff;
-  int in_second = _mm_movemask_epi8 (_mm_cmpeq_epi8 (key, second)) == 0xffff;
+/* Write the ids of PART from the cache to OUT, and more behind them up to COPIED_IDS; *COUNT is
+   their number.  False if they are not there.  */
+typedef bool copy_part_fn (const struct part *part, bool narrow, uint32_t *out, size_t *count);
 
-  *found = in_first | in_second;
-  return entry + in_second;
-#else
-  if (!mm_key_same (entry->key, part->key))
-    entry++;
-  *found = mm_key_same (entry->key, part->key);
-  return entry;
-#endif
-}
-
-/* Write the ids of ENTRY to OUT, and more behind them up to COPIED_IDS; returns their number.  */
+/* Make parts of short pieces of ASCII, from AT on, as long as there are such and room; returns the
+   place reached.  */
 static inline __attribute__ ((always_inline)) size_t
-copy_entry (const struct entry *entry, bool narrow, uint32_t *out)
+add_short_pieces (make_part_fn *make_part, struct mm_pieces *p, const char *text, size_t size,
+                  size_t at)
 {
-#if defined __SSE2__
-  __m128i ids = _mm_load_si128 ((const __m128i *) &entry->u);
+  struct part *part = p->parts + p->n_parts;
+  size_t i = p->next_piece, left = p->n_pieces - i, room = BATCH - p->n_parts;
+  size_t last = size < 16 ? 0 : size - 16;      /* place where a key may be read */
 
-  if (narrow)
+  for (const size_t stop = size < 16 ? i : i + (left < room ? left : room); i < stop; i++, part++)
     {
-      _mm_storeu_si128 ((__m128i *) out, _mm_unpacklo_epi16 (ids, _mm_setzero_si128 ()));
-      _mm_storeu_si128 ((__m128i *) (out + 4), _mm_unpackhi_epi16 (ids, _mm_setzero_si128 ()));
+      size_t length = p->ends[i] - at;
+
+      if (length > MM_KEY_BYTES || at > last || !make_part (p, text, at, length, part))
+        break;
+      at += length;
     }
-  else
-    _mm_storeu_si128 ((__m128i *) out, ids);
-#else
-  for (int k = 0; k < (narrow ? NARROW_IDS : WIDE_IDS); k++)
-    out[k] = narrow ? entry->u.narrow.ids[k] : entry->u.wide.ids[k];
-#endif
-  return narrow ? entry->u.narrow.count : entry->u.wide.count;
+  p->next_piece = i;
+  p->n_parts = (size_t) (part - p->parts);
+  return at;
 }
 
 /* Append the ids of all parts; IDS has room for a byte each and COPIED_IDS more.  */
 static inline __attribute__ ((always_inline)) mm_status
-copy_ids (struct mm_pieces *p, const char *text, bool narrow, struct mm_ids *ids)
+copy_parts (copy_part_fn *copy_part, struct mm_pieces *p, const char *text, bool narrow,
+            struct mm_ids *ids)
 {
   const struct part *end = p->parts + p->n_parts;
   uint32_t *out = ids->data + ids->count;
 
   for (const struct part *part = p->parts; part < end; part++)
     {
-      bool found;
-      const struct entry *entry = find_entry (part, &found);
+      size_t count;
 
-      if (__builtin_expect (found, true))
-        out += copy_entry (entry, narrow, out);
-      else
+      if (!__builtin_expect (copy_part (part, narrow, out, &count), true))
         {
-          size_t count = 0;
           mm_status st = encode_missing (p, part, text, out, &count);
 
           if (st < 0)
             return st;
-          out += count;
         }
+      out += count;
     }
   ids->count = (size_t) (out - ids->data);
   return MM_OK;
 }
+
+static inline bool
+make_part_plain (const struct mm_pieces *p, const char *text, size_t at, size_t length,
+                 struct part *part)
+{
+  mm_piece_key (text + at, length, 16, part->key);
+  part->at = at;
+  part->slot = slot_of (p, mm_key_hash (part->key));
+  __builtin_prefetch (part->slot);
+  return ((part->key[0] | part->key[1]) & HIGH) == 0;
+}
+
+static inline bool
+copy_part_plain (const struct part *part, bool narrow, uint32_t *out, size_t *count)
+{
+  const struct slot *slot = part->slot;
+  size_t which = !mm_key_same (slot->key[0], part->key);
+  const union entry *entry = slot->entry + which;
+
+  if (which && !mm_key_same (slot->key[1], part->key))
+    return false;
+  for (int k = 0; k < (narrow ? NARROW_IDS : WIDE_IDS); k++)
+    out[k] = narrow ? entry->narrow.ids[k] : entry->wide.ids[k];
+  *count = narrow ? entry->narrow.count : entry->wide.count;
+  return true;
+}
+
+static size_t
+short_pieces_plain (struct mm_pieces *p, const char *text, size_t size, size_t at)
+{
+  return add_short_pieces (make_part_plain, p, text, size, at);
+}
+
+static mm_status
+copy_plain (struct mm_pieces *p, const char *text, struct mm_ids *ids)
+{
+  return p->narrow ? copy_parts (copy_part_plain, p, text, true, ids)
+                   : copy_parts (copy_part_plain, p, text, false, ids);
+}
+
+static const struct loops plain_loops = { mm_key_hash, short_pieces_plain, copy_plain };
+
+#if defined __x86_64__ && defined __GNUC__
+
+# include "byte_class_x86.h"
+
+/* Two rounds of AES mix each bit of the key into all others.  */
+MM_TARGET_AVX2 static inline uint64_t
+hash_vector (__m128i key)
+{
+  const __m128i round = _mm_set1_epi64x (0x9e3779b97f4a7c15);
+
+  return (uint64_t) _mm_cvtsi128_si64 (_mm_aesenc_si128 (_mm_aesenc_si128 (key, round), round));
+}
+
+MM_TARGET_AVX2 static uint64_t
+hash_avx2 (const uint64_t key[2])
+{
+  return hash_vector (_mm_loadu_si128 ((const __m128i *) key));
+}
+
+MM_TARGET_AVX2 static inline bool
+make_part_avx2 (const struct mm_pieces *p, const char *text, size_t at, size_t length,
+                struct part *part)
+{
+  /* From 16 - n on: n bytes kept, the others cleared.  */
+  static const unsigned char keep[32] = {
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255
+  };
+  __m128i key = _mm_and_si128 (_mm_loadu_si128 ((const __m128i *) (text + at)),
+                               _mm_loadu_si128 ((const __m128i *) (keep + 16 - length)));
+  int high = _mm_movemask_epi8 (key);
+
+  key = _mm_insert_epi8 (key, (int) length, 15);
+  part->slot = slot_of (p, hash_vector (key));
+  __builtin_prefetch (part->slot);
+  _mm_storeu_si128 ((__m128i *) part->key, key);
+  part->at = at;
+  return high == 0;
+}
+
+MM_TARGET_AVX2 static inline bool
+copy_part_avx2 (const struct part *part, bool narrow, uint32_t *out, size_t *count)
+{
+  const struct slot *slot = part->slot;
+  __m256i key = _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) part->key));
+  __m256i keys = _mm256_load_si256 ((const __m256i *) slot->key);
+  __m256d same = _mm256_castsi256_pd (_mm256_cmpeq_epi64 (key, keys));
+  unsigned words = (unsigned) _mm256_movemask_pd (same);
+  unsigned found = words & words >> 1 & 5;      /* 1 in the first entry, 4 in the second */
+  const union entry *entry = slot->entry + (found >> 2);
+  __m128i ids;
+
+  if (found == 0)
+    return false;
+  ids = _mm_load_si128 ((const __m128i *) entry);
+  if (narrow)
+    _mm256_storeu_si256 ((__m256i *) out, _mm256_cvtepu16_epi32 (ids));
+  else
+    _mm_storeu_si128 ((__m128i *) out, ids);
+  *count = narrow ? entry->narrow.count : entry->wide.count;
+  return true;
+}
+
+MM_TARGET_AVX2 static size_t
+short_pieces_avx2 (struct mm_pieces *p, const char *text, size_t size, size_t at)
+{
+  return add_short_pieces (make_part_avx2, p, text, size, at);
+}
+
+MM_TARGET_AVX2 static mm_status
+copy_avx2 (struct mm_pieces *p, const char *text, struct mm_ids *ids)
+{
+  return p->narrow ? copy_parts (copy_part_avx2, p, text, true, ids)
+                   : copy_parts (copy_part_avx2, p, text, false, ids);
+}
+
+static const struct loops avx2_loops = { hash_avx2, short_pieces_avx2, copy_avx2 };
+
+#else
+# define avx2_loops plain_loops
+#endif
+
+static const struct loops *
+find_loops (void)
+{
+  return mm_vector_best () >= MM_VECTOR_AVX2 ? &avx2_loops : &plain_loops;
+}
+
+/* ---- all together ---- */
 
 /* Find the next pieces of TEXT.  The first starts at *AT, which is where the last one ended unless
    the splitter drops what is between; *AT is SIZE if there are no more.  */
@@ -399,7 +488,7 @@ mm_pieces_encode (struct mm_pieces *p, const char *text, size_t size, struct mm_
       st = mm_grow ("ids", &ids->data, &ids->capacity, ids->count + (end - at) + COPIED_IDS,
                     sizeof *ids->data);
       if (st == MM_OK)
-        st = p->narrow ? copy_ids (p, text, true, ids) : copy_ids (p, text, false, ids);
+        st = p->loops->copy (p, text, ids);
     }
   return st;
 }

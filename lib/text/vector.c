@@ -18,7 +18,8 @@ mm_vector_has (enum mm_vector v)
       return 1;
 #if defined __x86_64__ && defined __GNUC__
     case MM_VECTOR_AVX2:
-      return __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("bmi2");
+      return __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("bmi2")
+             && __builtin_cpu_supports ("aes");
     case MM_VECTOR_AVX512:
       return mm_vector_has (MM_VECTOR_AVX2) && __builtin_cpu_supports ("avx512bw")
              && __builtin_cpu_supports ("avx512vl") && __builtin_cpu_supports ("avx512vbmi")

@@ -10,7 +10,7 @@
 enum mm_vector
 {
   MM_VECTOR_PLAIN,
-  MM_VECTOR_AVX2,               /* with BMI2, as all processors that have it */
+  MM_VECTOR_AVX2,               /* with BMI2 and AES, as all processors that have it */
   MM_VECTOR_AVX512,             /* with VBMI2: from Ice Lake and Zen 4 on */
   MM_N_VECTORS
 };

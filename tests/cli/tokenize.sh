@@ -40,6 +40,13 @@ for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do cat some.txt; done >long.txt
 ok "a long document" encode --threads=1 long.txt -o long1
 ok "on three threads" encode --threads=3 long.txt -o long3
 ok "is the same" cmp long1 long3
+for cpu in generic avx2; do
+  MM_CPU=$cpu
+  export MM_CPU
+  ok "MM_CPU=$cpu" encode long.txt -o "long.$cpu"
+  unset MM_CPU
+  ok "MM_CPU=$cpu: the same file" cmp long1 "long.$cpu"
+done
 
 # ---- and back ----
 

@@ -14,6 +14,7 @@
 #endif
 #include "../../lib/text/byte_table.h"
 #include "../../lib/text/pretokenize_gpt2.h"
+#include "../../lib/text/seam.h"
 #include "../../lib/text/unicode.h"
 #include "../tap.h"
 
@@ -373,10 +374,96 @@ test_merges (void)
   ok (n_ordered >= 40 && n_ordered < 400, "with rules in and out of order");
 }
 
+/* ---- seams ---- */
+
+/* Rules at random over the bytes of a few characters: the merge loop on a whole text against the
+   same on its parts between seams; *N_SEAMS counts them.  */
+static bool
+seams_agree (unsigned seed, size_t *n_seams)
+{
+  static const char *const letters[]
+    = { "\344\270\255", "\344\270\256", "\345\233\275", "\347\232\204", "\343\201\256", "\303\251", "a",
+        "\360\240\200\200" };
+  static struct vocabulary v;
+  static struct mm_seams seams;
+  struct mm_bpe_rule *rules = malloc (300 * sizeof *rules);
+  unsigned few = 2 + seed % 7;
+  uint32_t bytes[256], pool[300];
+  struct mm_bpe_scratch s;
+  struct mm_bpe bpe;
+  size_t n_rules = 0, n_pool = 0;
+  bool good = true;
+
+  srand (seed);
+  memset (&seams, 0, sizeof seams);
+  for (v.n = 0; v.n < 256; v.n++)
+    {
+      v.bytes[v.n][0] = (char) v.n;
+      v.texts[v.n] = (struct mm_trie_key) { v.bytes[v.n], 1, (uint32_t) v.n };
+      bytes[v.n] = (uint32_t) v.n;
+    }
+  for (unsigned c = 0; c < few; c++)
+    for (const char *p = letters[c]; *p; p++)
+      pool[n_pool++] = (unsigned char) *p;
+  for (int i = 0; i < 25; i++)
+    {
+      uint32_t l = pool[(size_t) (rand () >> 8) % n_pool], r = pool[(size_t) (rand () >> 8) % n_pool];
+
+      rules[n_rules] = (struct mm_bpe_rule) { l, r, joined (&v, l, r) };
+      if (rules[n_rules].made == MM_BPE_NONE)
+        continue;
+      pool[n_pool++] = rules[n_rules].made;
+      mm_seams_add (&seams, v.texts[rules[n_rules].made].bytes, v.texts[rules[n_rules].made].size);
+      n_rules++;
+    }
+  if (mm_bpe_build (&bpe, v.texts, v.n, bytes, rules, n_rules) < 0 || mm_bpe_scratch_open (&s) < 0)
+    return false;
+  for (int i = 0; i < 200; i++)
+    {
+      char text[200];
+      uint32_t whole[200], parts[200];
+      size_t size = 0, n_whole = 0, n_parts = 0, n;
+
+      for (int k = 1 + (rand () >> 8) % 40; k > 0; k--)
+        {
+          const char *letter = letters[(unsigned) (rand () >> 8) % few];
+
+          memcpy (text + size, letter, strlen (letter));
+          size += strlen (letter);
+        }
+      good &= mm_bpe_merge_loop (&bpe, &s, text, size, whole, &n_whole) == MM_OK;
+      for (size_t at = 0, end; at < size; at = end, n_parts += n)
+        {
+          end = mm_seam_next (&seams, text, at, size);
+          *n_seams += end < size;
+          good &= end > at
+                  && mm_bpe_merge_loop (&bpe, &s, text + at, end - at, parts + n_parts, &n) == MM_OK;
+        }
+      good &= n_whole == n_parts && memcmp (whole, parts, n_parts * sizeof *parts) == 0;
+    }
+  mm_bpe_scratch_close (&s);
+  mm_bpe_free (&bpe);
+  return good;
+}
+
+static void
+test_seams (void)
+{
+  size_t n_seams = 0;
+  bool good = true;
+
+  for (unsigned seed = 0; seed < 300; seed++)
+    good &= seams_agree (seed, &n_seams);
+  printf ("# %zu seams\n", n_seams);
+  ok (good, "parts between seams have the ids of the whole");
+  ok (n_seams > 10000, "there are seams");
+}
+
 int
 main (void)
 {
   test_vectors ();
+  test_seams ();
   test_byte_table ();
   test_trie ();
   test_merges ();

@@ -1,0 +1,286 @@
+/* text.c -- text to ids: encoders beside others, the tool from end to end, the time to start.
+   SPDX-License-Identifier: Apache-2.0
+
+     bench/text [TOKENIZER.json...]
+
+   Each tokenizer with English and Chinese text, one and two threads: every byte once, by encoders whose caches are
+   empty, ids kept; the median of RUNS, half of them before and half after the peers (text_peers.py, run by the
+   Python that BENCH_PYTHON names).  BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py
+   fills where they are missing; BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400
+   tokens is trained on both texts.  */
+
+#include <config.h>
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <minimind/files.h>
+#include <minimind/memory.h>
+#include <minimind/thread.h>
+#include <minimind/tokenizer.h>
+
+#include "../lib/text/vector.h"
+#include "bench.h"
+
+enum { RUNS = 6, PART = 1 << 16 };
+
+static const char *folder, *srcdir;
+
+/* ---- the encoder ---- */
+
+struct work
+{
+  const struct mm_tokenizer *t;
+  const char *text;
+  size_t *cuts, n_parts;
+  struct mm_encoder *encoders[2];
+  struct mm_ids ids[2];
+  atomic_size_t next;
+};
+
+static void
+encode_parts (void *arg, int thread, int n_threads)
+{
+  struct work *w = arg;
+  size_t i;
+
+  (void) n_threads;
+  while ((i = atomic_fetch_add (&w->next, 1)) < w->n_parts)
+    bench_want (mm_encode (w->encoders[thread], w->text + w->cuts[i], w->cuts[i + 1] - w->cuts[i], 0,
+                           &w->ids[thread]));
+}
+
+/* Seconds to encode TEXT anew; *N_IDS gets their number.  */
+static double
+run_encoder (const struct mm_tokenizer *t, const char *text, size_t size, int threads, size_t *n_ids)
+{
+  struct work w = { .t = t, .text = text };
+  struct mm_team *team;
+  size_t capacity = 0;
+  double began;
+
+  bench_want (mm_team_open (threads, &team));
+  for (int i = 0; i < threads; i++)
+    bench_want (mm_encoder_open (t, &w.encoders[i]));
+  began = bench_clock (CLOCK_MONOTONIC);
+  for (size_t at = 0; at < size; w.n_parts++)
+    {
+      size_t cut = size - at > PART ? mm_encode_cut (t, text + at, size - at, PART, 0) : 0;
+
+      at = cut > 0 ? at + cut : size;
+      bench_want (mm_grow ("parts", &w.cuts, &capacity, w.n_parts + 2, sizeof *w.cuts));
+      w.cuts[0] = 0;
+      w.cuts[w.n_parts + 1] = at;
+    }
+  mm_team_run (team, encode_parts, &w);
+  began = bench_clock (CLOCK_MONOTONIC) - began;
+  *n_ids = 0;
+  for (int i = 0; i < threads; i++)
+    {
+      *n_ids += w.ids[i].count;
+      mm_encoder_close (w.encoders[i]);
+      free (w.ids[i].data);
+    }
+  mm_team_close (team);
+  free (w.cuts);
+  return began;
+}
+
+/* ---- peers ---- */
+
+/* Print what the peers do, with the ratio of OURS to theirs, both in MB/s.  */
+static void
+run_peers (const char *tokenizer, const char *text, int threads, double ours, size_t n_ids)
+{
+  const char *python = getenv ("BENCH_PYTHON");
+  char command[4096], line[256], name[64], version[64];
+  double speed;
+  size_t bytes, ids;
+  struct stat info;
+  FILE *f;
+
+  if (!python || stat (text, &info) < 0)
+    return;
+  snprintf (command, sizeof command, "'%s' '%s/bench/text_peers.py' '%s' '%s' %d", python, srcdir, tokenizer, text,
+            threads);
+  f = popen (command, "r");
+  while (f && fgets (line, sizeof line, f))
+    if (sscanf (line, "%63s %63s %lf %zu %zu", name, version, &speed, &bytes, &ids) == 5)
+      printf ("    %-10s %-8s %8.1f MB/s%s   ratio %6.2f%s\n", name, version, speed,
+              bytes < (size_t) info.st_size ? " (first 4 MB)" : "", ours / speed,
+              bytes == (size_t) info.st_size && ids != n_ids ? "   OTHER IDS" : "");
+    else
+      printf ("    %s", line);
+  if (f)
+    pclose (f);
+}
+
+/* ---- the tool ---- */
+
+/* Seconds of a command, or exit.  */
+static double
+run_command (const char *command)
+{
+  double began = bench_clock (CLOCK_MONOTONIC);
+
+  if (system (command) != 0)
+    {
+      fprintf (stderr, "bench: failed: %s\n", command);
+      exit (1);
+    }
+  return bench_clock (CLOCK_MONOTONIC) - began;
+}
+
+static double
+median_command (const char *command, int runs)
+{
+  double seconds[RUNS];
+
+  for (int i = 0; i < runs; i++)
+    seconds[i] = run_command (command);
+  return bench_median (seconds, (size_t) runs);
+}
+
+static void
+run_tool (const char *tokenizer, const char *input, int threads)
+{
+  char command[4096], path[2048];
+  struct stat info;
+
+  snprintf (path, sizeof path, "%s/%s", folder, input);
+  if (stat (path, &info) < 0)
+    return;
+  snprintf (command, sizeof command, "./minimind-tokenize -q --threads=%d --tokenizer='%s' --no-eos --force '%s' -o "
+            "'%s/out.tokens'", threads, tokenizer, path, folder);
+  printf ("  minimind-tokenize %-15s %d thread%s %8.1f MB/s\n", input, threads, threads > 1 ? "s" : " ",
+          1e-6 * (double) info.st_size / median_command (command, 3));
+}
+
+/* The start to the first ids, of a text of one letter, a process and all.  */
+static void
+run_start (const char *tokenizer)
+{
+  char command[4096];
+
+  snprintf (command, sizeof command, "printf a | ./minimind-tokenize -q --threads=1 --tokenizer='%s' --no-eos "
+            "--format=text --output-format=raw -o - - > /dev/null", tokenizer);
+  run_command (command);
+  printf ("  start to first id %.1f ms (shell and process %.1f ms of it)\n", 1e3 * median_command (command, RUNS),
+          1e3 * median_command ("printf a | ./minimind-tokenize --version > /dev/null", RUNS));
+}
+
+/* ---- all ---- */
+
+static void
+run_language (const struct mm_tokenizer *t, const char *tokenizer, const char *language)
+{
+  char path[2048], *text;
+  double one = 0;
+  size_t size;
+
+  snprintf (path, sizeof path, "%s/%s.txt", folder, language);
+  if (mm_read_file (path, (size_t) 1 << 30, &text, &size) < 0)
+    {
+      printf ("  %s: %s\n", language, mm_error_message ());
+      return;
+    }
+  for (int threads = 1; threads <= 2 && threads <= mm_cpus_allowed (); threads++)
+    {
+      double seconds[RUNS], speed;
+      size_t n_ids = 0;
+
+      for (int i = 0; i < RUNS; i++)
+        seconds[i] = run_encoder (t, text, size, threads, &n_ids);
+      speed = 1e-6 * (double) size / bench_median (seconds, RUNS);
+      printf ("  %s, %zu bytes, %zu ids, %d thread%s: %.1f MB/s", language, size, n_ids, threads,
+              threads > 1 ? "s" : "", speed);
+      if (threads == 1)
+        one = speed;
+      else
+        printf (", %.2f x one", speed / one);
+      putchar ('\n');
+      fflush (stdout);
+      run_peers (tokenizer, path, threads, speed, n_ids);
+    }
+  free (text);
+}
+
+static void
+run_tokenizer (const char *path)
+{
+  static const char *const inputs[] = { "english.txt", "chinese.txt", "english.jsonl", "chinese.jsonl" };
+  struct mm_tokenizer *t;
+
+  printf ("%s\n", path);
+  bench_want (mm_tokenizer_load (path, &t));
+  run_language (t, path, "english");
+  run_language (t, path, "chinese");
+  mm_tokenizer_free (t);
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+    for (int threads = 1; threads <= 2 && threads <= mm_cpus_allowed (); threads++)
+      run_tool (path, inputs[i], threads);
+  run_start (path);
+  fflush (stdout);
+}
+
+static void
+print_file (const char *name)
+{
+  char path[2048], *text;
+  size_t size;
+
+  snprintf (path, sizeof path, "%s/%s", folder, name);
+  if (mm_read_file (path, 1 << 20, &text, &size) < 0)
+    return;
+  fputs (text, stdout);
+  free (text);
+}
+
+/* The folder of texts, filled where it is not.  */
+static void
+find_texts (void)
+{
+  static char made[64];
+  char command[4096];
+
+  folder = getenv ("BENCH_TEXT");
+  if (!folder)
+    {
+      snprintf (made, sizeof made, "/tmp/bench-text.%ld", (long) getuid ());
+      folder = made;
+    }
+  snprintf (command, sizeof command, "python3 '%s/bench/make-text.py' '%s'", srcdir, folder);
+  run_command (command);
+}
+
+int
+main (int argc, char **argv)
+{
+  static const char *const vectors[] = { "no", "AVX2", "AVX-512" };
+  const char *list = getenv ("BENCH_TOKENIZERS");
+  char processor[128], trained[2048], command[8192];
+
+  srcdir = getenv ("srcdir") ? getenv ("srcdir") : ".";
+  find_texts ();
+  bench_processor (processor, sizeof processor);
+  printf ("%s, %s vectors; every byte once, caches empty, medians of %d runs\n", processor,
+          vectors[mm_vector_best ()], RUNS);
+  print_file ("sources");
+  if (argc > 1)
+    for (int i = 1; i < argc; i++)
+      run_tokenizer (argv[i]);
+  else if (list)
+    for (char *copy = strdup (list), *path = strtok (copy, " :"); path; path = strtok (NULL, " :"))
+      run_tokenizer (path);
+  else
+    {
+      snprintf (trained, sizeof trained, "%s/tokenizer.json", folder);
+      snprintf (command, sizeof command, "./minimind-train-tokenizer -q --force '%s/english.txt' '%s/chinese.txt' "
+                "-o '%s'", folder, folder, trained);
+      run_command (command);
+      run_tokenizer (trained);
+    }
+  return 0;
+}
