@@ -20,6 +20,7 @@ include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/interop/local.mk
 include tests/fault/local.mk
+include tests/mpi/local.mk
 
 # The reference run, whose digest is nano.digest.
 check_PROGRAMS += tests/digest

@@ -354,7 +354,7 @@ int
 mm_exit_status (const char *program, mm_status st)
 {
   mm_progress_end ();
-  if (st < 0)
+  if (st < 0 && *mm_error_message ())
     fprintf (stderr, "%s: %s\n", program, mm_error_message ());
   if (!close_stdout ())
     return MM_EXIT_IO;

@@ -100,6 +100,8 @@ mm_warn (const char *fmt, ...)
   char before[128];
   va_list ap;
 
+  if (level < MM_LOG_QUIET)
+    return;
   snprintf (before, sizeof before, "%s: warning: ", program_name);
   va_start (ap, fmt);
   print_line (before, fmt, ap);

@@ -62,6 +62,8 @@ mm_comm_open (const char *name, double timeout, struct mm_comm **out)
   c->transport = transport;
   c->timeout = timeout > 0 && timeout < open_timeout ? timeout : open_timeout;
   st = transport->open (c, &ranks);
+  if (st == MM_OK && c->size > 1)
+    st = mm_comm_check (c);
   c->timeout = timeout;
   if (st < 0)
     {
@@ -113,17 +115,29 @@ mm_comm_local_size (const struct mm_comm *c)
 
 /* ---- operations ---- */
 
+/* After a failed call ranks have lost each other: all that follows fails at once, with the same status, and
+   leaves the message.  */
+static mm_status
+keep (struct mm_comm *c, mm_status st)
+{
+  if (st < 0 && c->broken == MM_OK)
+    c->broken = st;
+  return st;
+}
+
 mm_status
 mm_comm_alloc (struct mm_comm *c, const char *what, size_t bytes, void **p)
 {
   *p = NULL;
+  if (c->broken < 0)
+    return c->broken;
   return bytes ? c->transport->alloc (c, what, bytes, p) : MM_OK;
 }
 
 mm_status
 mm_comm_barrier (struct mm_comm *c)
 {
-  return c->transport->barrier (c);
+  return c->broken < 0 ? c->broken : keep (c, c->transport->barrier (c));
 }
 
 mm_status
@@ -131,7 +145,9 @@ mm_comm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
 {
   if (root < 0 || root >= c->size)
     return mm_fail (MM_EINVAL, "broadcast: root is rank %d of %d", root, c->size);
-  return bytes ? c->transport->broadcast (c, data, bytes, root) : MM_OK;
+  if (c->broken < 0)
+    return c->broken;
+  return bytes ? keep (c, c->transport->broadcast (c, data, bytes, root)) : MM_OK;
 }
 
 /* The bytes of COUNT elements of SIZE are to fit in memory at all.  */
@@ -148,9 +164,9 @@ check_count (const char *what, size_t count, size_t size)
 static mm_status
 sum (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
 {
-  mm_status st = check_count ("sum", count, mm_sum_size (type));
+  mm_status st = c->broken < 0 ? c->broken : check_count ("sum", count, mm_sum_size (type));
 
-  return st < 0 || count == 0 ? st : c->transport->sum (c, type, data, count);
+  return st < 0 || count == 0 ? st : keep (c, c->transport->sum (c, type, data, count));
 }
 
 mm_status
@@ -172,8 +188,10 @@ mm_comm_part (const struct mm_comm *c, int rank, size_t count, size_t grain, siz
 }
 
 static mm_status
-check_parts (const char *what, size_t count, size_t size, size_t grain)
+check_parts (const struct mm_comm *c, const char *what, size_t count, size_t size, size_t grain)
 {
+  if (c->broken < 0)
+    return c->broken;
   if (grain == 0)
     return mm_fail (MM_EINVAL, "%s: parts cut at multiples of 0", what);
   return check_count (what, count, size);
@@ -182,9 +200,9 @@ check_parts (const char *what, size_t count, size_t size, size_t grain)
 static mm_status
 reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain)
 {
-  mm_status st = check_parts ("reduce-scatter", count, mm_sum_size (type), grain);
+  mm_status st = check_parts (c, "reduce-scatter", count, mm_sum_size (type), grain);
 
-  return st < 0 || count == 0 ? st : c->transport->reduce_scatter (c, type, data, count, grain);
+  return st < 0 || count == 0 ? st : keep (c, c->transport->reduce_scatter (c, type, data, count, grain));
 }
 
 mm_status
@@ -202,9 +220,11 @@ mm_comm_reduce_scatter_f32 (struct mm_comm *c, float *data, size_t count, size_t
 mm_status
 mm_comm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
 {
-  mm_status st = check_parts ("all-gather", count, size, grain);
+  mm_status st = check_parts (c, "all-gather", count, size, grain);
 
-  return st < 0 || count == 0 || size == 0 ? st : c->transport->all_gather (c, data, count, size, grain);
+  if (st < 0 || count == 0 || size == 0)
+    return st;
+  return keep (c, c->transport->all_gather (c, data, count, size, grain));
 }
 
 /* ---- agreement ---- */
@@ -235,8 +255,8 @@ mm_comm_agree (struct mm_comm *c, mm_status mine)
   char message[MESSAGE] = "";
   mm_status st;
 
-  if (c->size == 1)
-    return mine;
+  if (c->size == 1 || c->broken < 0)
+    return c->broken < 0 ? c->broken : mine;
   snprintf (message, sizeof message, "%s", mine < 0 ? mm_error_message () : "");
   st = mm_alloc ("statuses", (size_t) c->size, sizeof *status, &status);
   if (st < 0)

@@ -44,6 +44,7 @@ struct mm_comm
   int rank, size;
   int local_rank, local_size;
   double timeout;               /* seconds; 0: none */
+  mm_status broken;             /* what a call failed with: no peer can be reached any more */
   void *state;                  /* the transport's own */
 };
 

@@ -1,5 +1,7 @@
 lib_libcore_a_SOURCES += \
   lib/minimind/comm.h \
+  lib/minimind/topology.h \
+  lib/comm/topology.c \
   lib/comm/impl.h \
   lib/comm/comm.c \
   lib/comm/check.c \

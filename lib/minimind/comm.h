@@ -10,7 +10,8 @@
 
    Every call has a deadline, the communicator's timeout.  A peer that has ended, or has not come when the
    deadline passes, is named, and the call returns MM_ESTOPPED; the communicator is then good for closing
-   only.  A peer that has ended is noticed within a second whatever the timeout.  */
+   only, and further calls return that status at once and leave the message.  A peer that has ended is noticed
+   within a second whatever the timeout.  */
 
 #ifndef MINIMIND_COMM_H
 #define MINIMIND_COMM_H
@@ -26,7 +27,8 @@ struct mm_comm;                 /* opaque */
 
 /* Join the ranks that a launcher started, through the transport NAME: "auto", "self" or "shm".  "auto" takes
    what the environment asks for (minimind-launch's variables below), and self without any.  TIMEOUT: seconds
-   that a call waits for a peer, 0 for ever; here at most 60, within which all ranks must have come.
+   that a call waits for a peer, 0 for ever; here at most 60, within which all ranks must have come and
+   mm_comm_check must have passed.
 
    MM_EUSAGE if this build lacks the transport, or if the environment tells of more than one rank but not how
    to reach them, or contradicts itself (MM_WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_NTASKS,
@@ -83,7 +85,7 @@ mm_status mm_comm_all_gather (struct mm_comm *c, void *data, size_t count, size_
 mm_status mm_comm_agree (struct mm_comm *c, mm_status st) MM_NODISCARD;
 
 /* Known sums of data that differ by rank and position, by every operation: MM_EDEVICE saying what came out
-   wrong.  For the start of a program, before it loads anything.  */
+   wrong.  */
 mm_status mm_comm_check (struct mm_comm *c) MM_NODISCARD;
 
 /* ---- for launchers ---- */

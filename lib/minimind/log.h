@@ -13,6 +13,7 @@
 
 enum mm_log_level
 {
+  MM_LOG_SILENT = -1,           /* nothing: ranks beyond the first, which would repeat it */
   MM_LOG_QUIET,                 /* -q: warnings only */
   MM_LOG_NORMAL,
   MM_LOG_VERBOSE                /* -v */
@@ -23,7 +24,7 @@ void mm_log_setup (const char *program, enum mm_log_level level);
 enum mm_log_level mm_log_get_level (void);
 const char *mm_log_get_program (void);
 
-/* One line each.  info: unless quiet.  verbose: with -v.  warn: always, as
+/* One line each.  info: unless quiet.  verbose: with -v.  warn: unless silent, as
    "PROGRAM: warning: ...".  They clear a progress line first.  */
 void mm_info (const char *fmt, ...) MM_PRINTF (1, 2);
 void mm_verbose (const char *fmt, ...) MM_PRINTF (1, 2);

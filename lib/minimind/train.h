@@ -38,6 +38,14 @@ struct mm_train_config
   const char *sample_prompt;
   const char *metrics_file;     /* beside OUT/log/metrics.jsonl, or NULL */
   bool dry_run;
+
+  /* How ranks work together.  Only fast changes bits.  */
+  const char *transport;        /* of comm.h */
+  double timeout;               /* s to wait for a peer; 0: for ever */
+  int zero;                     /* 1: moments and update are shared out over the ranks */
+  bool fast;                    /* gradients are summed as float32 */
+  uint64_t bucket_mb;           /* gradients are summed in pieces of this size, MB of 1e6 bytes */
+  uint64_t check_replicas;      /* steps; 0: at the start and before each save only */
 };
 
 void mm_train_defaults (struct mm_train_config *c);
@@ -47,10 +55,12 @@ void mm_train_defaults (struct mm_train_config *c);
 extern const struct argp mm_train_argp;
 
 /* Train: open data, make or load the model, resume, then for each step: batch, forward, backward, reduce,
-   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT, SIGHUP
-   or SIGUSR1, saved (a second signal ends the process at once); MM_EGAVEUP after ten skipped updates in a
-   row; MM_ECONFLICT, MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  With dry_run: print what the
-   run would be on standard output, write nothing.  */
+   update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT,
+   SIGHUP or SIGUSR1, saved (a second signal ends the process at once), and when a rank is lost; MM_EGAVEUP after ten
+   skipped updates in a row, or when the parameters of ranks differ; MM_ECONFLICT, also when ranks were started
+   differently; MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  All ranks return the same; the message
+   is rank 0's, as mm_comm_agree says.  With dry_run: print what the run would be on standard output, write
+   nothing.  */
 mm_status mm_train (const struct mm_train_config *c) MM_NODISCARD;
 
 #endif /* MINIMIND_TRAIN_H */

@@ -19,6 +19,9 @@ lib_libcore_a_SOURCES += \
   lib/train/trainer.h \
   lib/train/trainer.c \
   lib/train/shape.c \
+  lib/train/ranks.c \
+  lib/train/reduce.c \
+  lib/train/whole.c \
   lib/train/resume.c \
   lib/train/save.c \
   lib/train/validate.c \

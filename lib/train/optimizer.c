@@ -25,15 +25,20 @@ mm_optimizer_create (struct mm_model *model, struct mm_optimizer *o)
 {
   struct mm_backend *be = mm_model_backend (model);
   size_t n = mm_model_size (model);
-  void *m = NULL, *v = NULL, *grad = NULL;
+  void *m = NULL, *v = NULL, *grad = o->grad_lent ? o->grad : NULL;
   mm_status st;
 
   o->squares = NULL;
   o->updates = 0;
-  st = mm_backend_alloc (be, "first moments", n * sizeof *o->m, &m);
+  if (!o->gather)
+    {
+      o->first = 0;
+      o->count = n;
+    }
+  st = mm_backend_alloc (be, "first moments", o->count * sizeof *o->m, &m);
   if (st == MM_OK)
-    st = mm_backend_alloc (be, "second moments", n * sizeof *o->v, &v);
-  if (st == MM_OK)
+    st = mm_backend_alloc (be, "second moments", o->count * sizeof *o->v, &v);
+  if (st == MM_OK && !o->grad_lent)
     st = mm_backend_alloc (be, "gradient", n * sizeof *o->grad, &grad);
   if (st == MM_OK)
     st = mm_alloc ("gradient norm", n_blocks (model), sizeof *o->squares, &o->squares);
@@ -54,7 +59,8 @@ mm_optimizer_free (struct mm_model *model, struct mm_optimizer *o)
 
   mm_backend_release (be, o->m);
   mm_backend_release (be, o->v);
-  mm_backend_release (be, o->grad);
+  if (!o->grad_lent)
+    mm_backend_release (be, o->grad);
   free (o->squares);
   o->m = o->v = NULL;
   o->grad = NULL;
@@ -67,16 +73,19 @@ mm_optimizer_skip (struct mm_model *model, struct mm_optimizer *o)
   return mm_backend_zero (mm_model_backend (model), o->grad, mm_model_size (model) * sizeof *o->grad);
 }
 
-/* Norm of the whole gradient: sums of squares by block, added in order.  */
+/* Norm of the whole gradient: sums of squares by block, whoever made them, added in order.  */
 static mm_status
 gradient_norm (struct mm_model *model, struct mm_optimizer *o, uint64_t n_targets, double *norm)
 {
   struct mm_backend *be = mm_model_backend (model);
   double sum = 0;
-  mm_status st = mm_grad_squares (be, o->grad, 0, mm_model_size (model), n_targets, o->squares);
+  mm_status st = mm_grad_squares (be, o->grad, o->first, o->count, n_targets,
+                                  o->squares + o->first / MM_GRAD_BLOCK);
 
   if (st == MM_OK)
     st = mm_backend_sync (be);
+  if (st == MM_OK && o->gather)
+    st = o->gather (o->peers, o->squares, n_blocks (model), sizeof *o->squares, 1);
   if (st < 0)
     return st;
   for (size_t i = 0; i < n_blocks (model); i++)
@@ -101,12 +110,28 @@ update_scalars (const struct mm_optimizer *o, double rate, uint64_t t, double no
   return a;
 }
 
+/* Elements [AT, AT + N), as far as they are of the part.  */
+static mm_status
+update_range (struct mm_model *model, struct mm_optimizer *o, const struct mm_adamw *a, size_t at, size_t n,
+              uint64_t n_targets)
+{
+  size_t end = at + n, part_end = o->first + o->count;
+
+  if (at < o->first)
+    at = o->first;
+  if (end > part_end)
+    end = part_end;
+  if (at >= end)
+    return MM_OK;
+  return mm_adamw_step (mm_model_backend (model), a, o->grad + at, n_targets, end - at,
+                        mm_model_values (model) + at, o->m + (at - o->first), o->v + (at - o->first));
+}
+
 /* Parameters that follow each other and share the decay are updated in one call.  */
 static mm_status
 update_parameters (struct mm_model *model, struct mm_optimizer *o, struct mm_adamw a, float decay,
                    uint64_t n_targets)
 {
-  float *values = mm_model_values (model);
   size_t n_params = mm_model_n_params (model), i = 0;
   mm_status st = MM_OK;
 
@@ -118,9 +143,27 @@ update_parameters (struct mm_model *model, struct mm_optimizer *o, struct mm_ada
       for (; i < n_params && mm_model_param (model, i)->n_dims == first->n_dims; i++)
         n += mm_model_param (model, i)->size;
       a.decay = first->n_dims == 2 ? decay : 1;
-      st = mm_adamw_step (mm_model_backend (model), &a, o->grad + at, n_targets, n, values + at,
-                          o->m + at, o->v + at);
+      st = update_range (model, o, &a, at, n, n_targets);
     }
+  return st;
+}
+
+/* What the other ranks have updated; the gradient of their parts is done with.  */
+static mm_status
+exchange_parameters (struct mm_model *model, struct mm_optimizer *o)
+{
+  struct mm_backend *be = mm_model_backend (model);
+  size_t n = mm_model_size (model), end = o->first + o->count;
+  float *values = mm_backend_host (be, mm_model_values (model));
+  mm_status st = values ? mm_backend_sync (be)
+                        : mm_fail (MM_EUNSUP, "backend %s: ranks cannot share the update", mm_backend_name (be));
+
+  if (st == MM_OK)
+    st = o->gather (o->peers, values, n, sizeof *values, MM_GRAD_BLOCK);
+  if (st == MM_OK)
+    st = mm_backend_zero (be, o->grad, o->first * sizeof *o->grad);
+  if (st == MM_OK)
+    st = mm_backend_zero (be, o->grad + end, (n - end) * sizeof *o->grad);
   return st;
 }
 
@@ -140,6 +183,8 @@ mm_optimizer_step (struct mm_model *model, struct mm_optimizer *o, double rate, 
   if (!isfinite (*norm))
     return mm_optimizer_skip (model, o);
   st = update_parameters (model, o, update_scalars (o, rate, o->updates + 1, *norm), decay, n_targets);
+  if (st == MM_OK && o->gather)
+    st = exchange_parameters (model, o);
   if (st == MM_OK)
     st = mm_model_refresh (model);
   if (st == MM_OK)

@@ -19,7 +19,8 @@ enum
   OPT_LR_BASE_BATCH, OPT_SCHEDULE, OPT_MIN_LR_RATIO, OPT_WARMUP, OPT_WEIGHT_DECAY, OPT_BETAS,
   OPT_GRAD_CLIP, OPT_STEPS, OPT_EPOCHS, OPT_STOP_AFTER, OPT_SAVE_EVERY, OPT_KEEP, OPT_RESUME,
   OPT_ACCEPT, OPT_EVAL_EVERY, OPT_LOG_EVERY, OPT_SAMPLE_EVERY, OPT_SAMPLE_PROMPT,
-  OPT_METRICS_FILE, OPT_DRY_RUN
+  OPT_METRICS_FILE, OPT_DRY_RUN, OPT_TRANSPORT, OPT_TIMEOUT, OPT_ZERO, OPT_REDUCE, OPT_BUCKET_MB,
+  OPT_CHECK_REPLICAS
 };
 
 static const struct argp_option options[] = {
@@ -66,6 +67,18 @@ static const struct argp_option options[] = {
   { "sample-every", OPT_SAMPLE_EVERY, "N", 0, "show a sample of text each N steps [0: never]", 14 },
   { "sample-prompt", OPT_SAMPLE_PROMPT, "TEXT", 0, "how the sample begins", 14 },
   { "metrics-file", OPT_METRICS_FILE, "FILE", 0, "write the metrics to FILE, too", 14 },
+
+  { NULL, 0, NULL, 0, "Ranks (started by minimind-launch or mpirun):", 15 },
+  { "zero", OPT_ZERO, "0|1", 0, "1: share moments and update out over the ranks; same bits, less memory [0]", 15 },
+  { "reduce", OPT_REDUCE, "exact|fast", 0,
+    "sum gradients over ranks exactly, as integers, or as float32: half the data, but bits that depend on the number"
+    " of ranks [exact]", 15 },
+  { "bucket-mb", OPT_BUCKET_MB, "N", 0, "sum gradients in pieces of N MB [25]", 15 },
+  { "timeout", OPT_TIMEOUT, "SECONDS", 0,
+    "leave with status 75 when a rank has not come for SECONDS; 0: wait for ever [1800]", 15 },
+  { "check-replicas", OPT_CHECK_REPLICAS, "N", 0,
+    "compare the ranks' parameters each N steps, beside the start and each save [0: only there]", 15 },
+  { "transport", OPT_TRANSPORT, "NAME", 0, "how ranks talk: auto, self (one process), shm or mpi [auto]", 15 },
   { 0 }
 };
 
@@ -76,7 +89,7 @@ mm_train_defaults (struct mm_train_config *c)
     .global_batch = 64, .micro_batch = 4, .learning_rate = 5e-4, .schedule = MM_COSINE,
     .min_lr_ratio = 0.1, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .adam_eps = 1e-8,
     .grad_clip = 1, .save_every = 100, .log_every = 1, .keep = 3, .resume = "auto",
-    .sample_prompt = "",
+    .sample_prompt = "", .transport = "auto", .timeout = 1800, .bucket_mb = 25,
     .compute = { .threads = mm_cpus_allowed (), .seed = 42, .backend = "auto" },
   };
 }
@@ -191,6 +204,37 @@ parse_optimizer (int key, char *arg, struct argp_state *state, struct mm_train_c
   return 0;
 }
 
+static error_t
+parse_ranks (int key, char *arg, struct argp_state *state, struct mm_train_config *c)
+{
+  static const char *const reductions[] = { "exact", "fast", NULL };
+
+  switch (key)
+    {
+    case OPT_TRANSPORT:
+      c->transport = arg;
+      break;
+    case OPT_TIMEOUT:
+      c->timeout = mm_cli_number (state, "timeout", arg, 0, 1e9);
+      break;
+    case OPT_ZERO:
+      c->zero = (int) mm_cli_integer (state, "zero", arg, 0, 1);
+      break;
+    case OPT_REDUCE:
+      c->fast = mm_cli_choice (state, "reduce", arg, reductions) == 1;
+      break;
+    case OPT_BUCKET_MB:
+      c->bucket_mb = (uint64_t) mm_cli_integer (state, "bucket-mb", arg, 1, 1 << 20);
+      break;
+    case OPT_CHECK_REPLICAS:
+      c->check_replicas = parse_count (state, "check-replicas", arg, 0);
+      break;
+    default:
+      return ARGP_ERR_UNKNOWN;
+    }
+  return 0;
+}
+
 static void
 check_end (struct argp_state *state, const struct mm_train_config *c)
 {
@@ -243,13 +287,14 @@ parse_opt (int key, char *arg, struct argp_state *state)
       check_end (state, c);
       break;
     default:
-      return parse_lengths (key, arg, state, c) == 0 ? 0 : parse_optimizer (key, arg, state, c);
+      return parse_lengths (key, arg, state, c) == 0 || parse_ranks (key, arg, state, c) == 0
+             ? 0 : parse_optimizer (key, arg, state, c);
     }
   return 0;
 }
 
 static const struct argp_child children[] = {
-  { &mm_compute_argp, 0, "Machine:", 15 },
+  { &mm_compute_argp, 0, "Machine:", 16 },
   { 0 }
 };
 

@@ -15,10 +15,11 @@
 #include "report.h"
 
 static const char *const phase_names[MM_PHASES]
-  = { "data", "forward", "backward", "reduce", "update", "save", "eval" };
+  = { "data", "forward", "backward", "reduce", "update", "wait", "save", "eval" };
 
 static const double allowed_share = 0.05;       /* of the time, for waiting and for saving each */
 static const double settled = 20;               /* s before shares mean something */
+static const double reduce_shares[] = { 0.05, 0.10 };   /* of the time, for a warning each */
 
 void
 mm_report_begin (struct mm_report *r)
@@ -114,6 +115,30 @@ watch_data (struct mm_report *r)
            100 * r->all[MM_DATA] / all, r->data);
 }
 
+uint64_t
+mm_report_better_global_batch (uint64_t batch, uint64_t unit, double share)
+{
+  double factor = share / (1 - share) * (1 - allowed_share) / allowed_share;
+
+  return (uint64_t) ceil ((double) batch * factor / (double) unit) * unit;
+}
+
+/* What the sum over the ranks costs is the same for every global batch, the rest grows with it.  */
+static void
+watch_reduction (struct mm_report *r)
+{
+  double all = step_seconds (r->all), share = r->all[MM_REDUCE] / all;
+
+  if (r->ranks < 2 || r->warned_reduce == 2 || all < settled || share <= reduce_shares[r->warned_reduce])
+    return;
+  r->warned_reduce = share > reduce_shares[1] ? 2 : 1;
+  mm_warn ("summing gradients over %d ranks takes %.1f%% of the time, %.3g s a step of %.3g s: a slow link, or a"
+           " step too small for it; --global-batch=%" PRIu64 " would take %.0f%%, --reduce=fast half as much",
+           r->ranks, 100 * share, r->all[MM_REDUCE] / (double) (r->last.step - r->first),
+           all / (double) (r->last.step - r->first),
+           mm_report_better_global_batch (r->global_batch, r->batch_unit, share), 100 * allowed_share);
+}
+
 void
 mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
 {
@@ -136,6 +161,7 @@ mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
   if (r->log_every && f->step % r->log_every == 0)
     write_metrics (r);
   watch_data (r);
+  watch_reduction (r);
 }
 
 uint64_t
@@ -193,6 +219,9 @@ mm_report_end (struct mm_report *r)
            step_loss (&r->last), mm_format_seconds (elapsed, text),
            percent * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]), percent * r->all[MM_UPDATE],
            percent * r->all[MM_DATA], percent * r->all[MM_SAVE], percent * r->all[MM_EVAL]);
+  if (r->ranks > 1)
+    mm_info ("%d ranks: %.1f%% summing gradients, %.1f%% waiting for each other", r->ranks,
+             percent * r->all[MM_REDUCE], percent * r->all[MM_WAIT]);
   if (r->log)
     mm_runlog_event (r->log, "end", json_pack ("{s:I, s:o, s:o}", "step", (json_int_t) r->last.step,
                                                "training_seconds", number (step_seconds (r->all)),

@@ -15,7 +15,7 @@
    counts them.  */
 enum mm_phase
 {
-  MM_DATA, MM_FORWARD, MM_BACKWARD, MM_REDUCE, MM_UPDATE,       /* a step */
+  MM_DATA, MM_FORWARD, MM_BACKWARD, MM_REDUCE, MM_UPDATE, MM_WAIT,      /* a step; wait: for other ranks */
   MM_STEP_PHASES,
   MM_SAVE = MM_STEP_PHASES, MM_EVAL,                            /* beside it */
   MM_PHASES
@@ -41,6 +41,8 @@ struct mm_report
   uint64_t first, total;        /* steps: done at the start, of the whole run */
   uint64_t log_every, save_every;       /* steps; 0: never */
   const char *data;             /* the dataset's name */
+  int ranks;
+  uint64_t global_batch, batch_unit;    /* sequences; of a micro-batch on each rank */
 
   /* The report's own.  */
   double began;                 /* s of mm_now */
@@ -50,12 +52,14 @@ struct mm_report
   double all[MM_PHASES];        /* seconds since the start */
   uint64_t saves;
   bool warned_data, warned_save;
+  int warned_reduce;            /* times */
   struct mm_step_facts last;    /* step */
 };
 
 void mm_report_begin (struct mm_report *r);
 
-/* After each step: progress on stderr, metrics when due, a warning when training waits for data.  */
+/* After each step: progress on stderr, metrics when due, a warning when training waits for data, and when the
+   sum over the ranks takes more than a twentieth of the time, or a tenth.  */
 void mm_report_step (struct mm_report *r, const struct mm_step_facts *f);
 
 /* After a save that took SECONDS; warns when saving takes more than a twentieth of the time.  */
@@ -71,5 +75,9 @@ void mm_report_end (struct mm_report *r);
 /* The value that --save-every needs for saves to take a twentieth of the time, when EVERY makes them
    take SHARE of it, 0 to 1.  */
 uint64_t mm_report_better_save_every (uint64_t every, double share);
+
+/* The global batch, a multiple of UNIT, for which the sum over the ranks takes a twentieth of the time, when
+   with BATCH it takes SHARE of it, 0 to 1: the rest of the time grows with the batch, the sum's does not.  */
+uint64_t mm_report_better_global_batch (uint64_t batch, uint64_t unit, double share);
 
 #endif /* MM_TRAIN_REPORT_H */

@@ -123,31 +123,41 @@ mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir)
   return st;
 }
 
-/* The moments go where the host may write: into the device's memory itself, or through BUFFER.  */
+/* Rank 0's values and moments into W on all ranks.  */
+static mm_status
+share_state (struct mm_trainer *t, struct mm_whole *w)
+{
+  size_t bytes = mm_model_size (t->model) * sizeof *w->values;
+  mm_status st = mm_comm_broadcast (t->comm, w->values, bytes, 0);
+
+  if (st == MM_OK)
+    st = mm_comm_broadcast (t->comm, w->m, bytes, 0);
+  return st == MM_OK ? mm_comm_broadcast (t->comm, w->v, bytes, 0) : st;
+}
+
 mm_status
 mm_trainer_load (struct mm_trainer *t, const char *dir)
 {
-  struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_size (t->model);
-  float *m = mm_backend_host (t->backend, o->m), *v = mm_backend_host (t->backend, o->v);
-  float *buffer = NULL;
   struct mm_checkpoint c = { 0 };
-  mm_status st = MM_OK;
+  struct mm_whole w;
+  mm_status st = mm_whole_open (t, &w), closed;
 
-  if (!m || !v)
+  if (st == MM_OK && mm_comm_rank (t->comm) == 0)
     {
-      st = mm_alloc ("moments on the host", n, 2 * sizeof *buffer, &buffer);
-      m = buffer;
-      v = buffer ? buffer + n : NULL;
+      st = mm_checkpoint_load (dir, t->model, w.m, w.v, &c);
+      if (st == MM_OK && w.copy)
+        st = mm_backend_get (t->backend, w.values, mm_model_values (t->model),
+                             mm_model_size (t->model) * sizeof *w.values);
+      json_decref (c.state);
     }
+  st = mm_comm_agree (t->comm, st);
   if (st == MM_OK)
-    st = mm_checkpoint_load (dir, t->model, m, v, &c);
-  json_decref (c.state);
-  if (st == MM_OK && buffer)
-    st = mm_backend_put (t->backend, o->m, m, n * sizeof *m);
-  if (st == MM_OK && buffer)
-    st = mm_backend_put (t->backend, o->v, v, n * sizeof *v);
-  free (buffer);
-  o->updates = t->state.updates;
-  return st;
+    st = share_state (t, &w);
+  if (st == MM_OK)
+    st = mm_whole_put (t, &w);
+  if (st == MM_OK && mm_comm_rank (t->comm) > 0)
+    st = mm_model_refresh (t->model);
+  closed = mm_whole_close (t, &w);
+  t->optimizer.updates = t->state.updates;
+  return mm_comm_agree (t->comm, st < 0 ? st : closed);
 }

@@ -19,7 +19,7 @@ enum { FORMAT = 1, VALUE_TEXT = 80 };
    that the position in the checkpoint would mean something else.  */
 static const char *const acceptable[] = {
   "numerics_version", "micro_batch", "learning_rate", "schedule", "min_lr_ratio", "warmup", "steps",
-  "beta1", "beta2", "adam_eps", "weight_decay", "grad_clip", NULL
+  "beta1", "beta2", "adam_eps", "weight_decay", "grad_clip", "reduce", NULL
 };
 
 mm_status
@@ -42,6 +42,12 @@ mm_state_settings (const struct mm_train_config *c, const struct mm_plan *p,
     "steps", (json_int_t) p->schedule.total,
     "beta1", c->beta1, "beta2", c->beta2, "adam_eps", c->adam_eps,
     "weight_decay", c->weight_decay, "grad_clip", c->grad_clip);
+  /* Exact sums leave no trace: there is no other way for one process.  */
+  if (*settings && c->fast && json_object_set_new (*settings, "reduce", json_string ("fast")) < 0)
+    {
+      json_decref (*settings);
+      *settings = NULL;
+    }
   return *settings ? MM_OK : mm_fail (MM_ENOMEM, "trainer.json: out of memory");
 }
 

@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <minimind/log.h>
+#include <minimind/memory.h>
 #include <minimind/ops.h>
 
 #include "trainer.h"
@@ -24,7 +26,7 @@ struct window
 {
   struct mm_loss loss;
   uint64_t tokens;
-  uint64_t bad_sample;          /* first sample of this rank's first micro-batch that overflowed */
+  uint64_t bad_sample;          /* first sample of the first micro-batch that overflowed; UINT64_MAX: none */
   bool stop;                    /* some rank was asked to stop */
   double norm, rate;
   double seconds[MM_STEP_PHASES];
@@ -60,33 +62,69 @@ reduce (struct mm_trainer *t, struct window *w)
                      (int64_t) w->tokens, mm_signals_caught () != 0 };
   mm_status st = mm_comm_sum_i64 (t->comm, sums, sizeof sums / sizeof *sums);
 
-  if (st == MM_OK)
-    st = mm_comm_sum_i64 (t->comm, t->optimizer.grad, mm_model_size (t->model));
   w->loss = (struct mm_loss) { sums[0], (uint64_t) sums[1], sums[2] != 0 };
+  if (st == MM_OK && !w->loss.overflow)
+    st = mm_trainer_reduce (t, &w->loss.overflow);
   w->tokens = (uint64_t) sums[3];
   w->stop = sums[4] > 0;
   w->seconds[MM_REDUCE] += mm_now () - began;
   return st;
 }
 
+/* The first of all ranks' bad samples.  */
+static mm_status
+first_bad_sample (struct mm_trainer *t, uint64_t *sample)
+{
+  size_t ranks = (size_t) mm_comm_size (t->comm);
+  uint64_t *samples;
+  mm_status st = mm_alloc ("samples", ranks, sizeof *samples, &samples);
+
+  if (st < 0)
+    return st;
+  samples[mm_comm_rank (t->comm)] = *sample;
+  st = mm_comm_all_gather (t->comm, samples, ranks, sizeof *samples, 1);
+  for (size_t r = 0; r < ranks && st == MM_OK; r++)
+    if (samples[r] < *sample)
+      *sample = samples[r];
+  free (samples);
+  return st;
+}
+
+/* The first tensor that holds a non-finite value, or NULL.  */
+static mm_status
+find_nonfinite (struct mm_trainer *t, const struct mm_param **found)
+{
+  struct mm_whole w;
+  mm_status st = mm_whole_open (t, &w), closed;
+
+  if (st == MM_OK)
+    st = mm_whole_gather (t, &w);
+  *found = st == MM_OK ? mm_trainer_find_nonfinite (t, w.values) : NULL;
+  closed = mm_whole_close (t, &w);
+  return st < 0 ? st : closed;
+}
+
 /* Why a window gives no update, for people.  */
 static mm_status
 describe_skip (struct mm_trainer *t, const struct window *w, char *text, size_t size)
 {
-  mm_status st;
+  uint64_t sample = w->bad_sample;
   const struct mm_param *p;
+  mm_status st = first_bad_sample (t, &sample);
 
+  if (st < 0)
+    return st;
   if (w->loss.n_targets == 0)
     {
       snprintf (text, size, "no target token");
       return MM_OK;
     }
-  p = mm_trainer_find_nonfinite (t, mm_model_values (t->model), &st);
+  st = find_nonfinite (t, &p);
   if (p)
     snprintf (text, size, "%s is not finite", p->name);
   else if (w->loss.overflow)
     snprintf (text, size, "loss or gradient not finite or out of range, first in the micro-batch of sample %"
-              PRIu64, w->bad_sample);
+              PRIu64, sample);
   else
     snprintf (text, size, "gradient norm not finite");
   return st;
@@ -162,10 +200,13 @@ report (struct mm_trainer *t, const struct window *w, bool skipped)
 static mm_status
 step (struct mm_trainer *t, bool *stop)
 {
-  struct window w = { 0 };
+  struct window w = { .bad_sample = UINT64_MAX };
   uint64_t updates = t->state.updates;
-  mm_status st = mm_comm_agree (t->comm, run_window (t, &w));
+  mm_status st = run_window (t, &w);
+  double began = mm_now ();
 
+  st = mm_comm_agree (t->comm, st);
+  w.seconds[MM_WAIT] += mm_now () - began;
   if (st == MM_OK)
     st = reduce (t, &w);
   if (st == MM_OK)
@@ -207,7 +248,9 @@ between_steps (struct mm_trainer *t, bool last)
   mm_status st = MM_OK;
 
   mm_trainer_measure_peak (t);
-  if (last || due (c->save_every, now))
+  if (due (c->check_replicas, now))
+    st = mm_trainer_check_replicas (t);
+  if (st == MM_OK && (last || due (c->save_every, now)))
     st = mm_trainer_save (t);
   if (st == MM_OK && c->eval_every && (done || due (c->eval_every, now)))
     st = evaluate (t);
@@ -254,7 +297,7 @@ mm_train (const struct mm_train_config *c)
   mm_status st = mm_trainer_open (c, &t);
 
   if (st == MM_OK && c->dry_run)
-    st = mm_trainer_describe (&t);
+    st = mm_comm_rank (t.comm) == 0 ? mm_trainer_describe (&t) : MM_OK;
   else if (st == MM_OK)
     {
       mm_signals_catch ();
@@ -263,6 +306,9 @@ mm_train (const struct mm_train_config *c)
         st = run_steps (&t);
       mm_signals_release ();
     }
+  /* Whatever happened happened to all, and one tells.  */
+  if (t.comm)
+    st = mm_comm_agree (t.comm, st);
   mm_trainer_close (&t);
   return st;
 }

@@ -19,15 +19,13 @@ make_settings (struct mm_trainer *t)
                             mm_tokenizer_sha256 (mm_dataset_tokenizer (t->data)), &t->settings);
 }
 
-mm_status
-mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
+/* What this rank can do by itself before the first step.  */
+static mm_status
+open_data (struct mm_trainer *t)
 {
-  mm_status st;
+  const struct mm_train_config *c = t->config;
+  mm_status st = mm_dataset_open (c->data, !c->dry_run, &t->data);
 
-  *t = (struct mm_trainer) { .config = c, .saved = UINT64_MAX };
-  st = mm_comm_open ("auto", 1800, &t->comm);
-  if (st == MM_OK)
-    st = mm_dataset_open (c->data, !c->dry_run, &t->data);
   if (st == MM_OK)
     st = mm_trainer_shape (c, t->data, &t->shape);
   if (st == MM_OK)
@@ -39,6 +37,44 @@ mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
   if (st == MM_OK)
     st = make_settings (t);
   return st;
+}
+
+static mm_status
+same_settings (struct mm_trainer *t)
+{
+  char *config = NULL, *generation = NULL, *settings = json_dumps (t->settings, JSON_COMPACT | JSON_SORT_KEYS);
+  mm_status st = mm_ranks_same (t->comm, "dataset", mm_dataset_sha256 (t->data));
+
+  if (st == MM_OK)
+    st = mm_config_text (&t->shape, MM_F32, &config, &generation);
+  if (st == MM_OK)
+    st = mm_ranks_same (t->comm, "model", config);
+  if (st == MM_OK)
+    st = mm_ranks_same (t->comm, "run", settings ? settings : "");
+  free (config);
+  free (generation);
+  free (settings);
+  return st;
+}
+
+mm_status
+mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
+{
+  mm_status st;
+
+  *t = (struct mm_trainer) { .config = c, .saved = UINT64_MAX };
+  st = mm_comm_open (c->transport, c->timeout, &t->comm);
+  if (st < 0)
+    return st;
+  /* The others would say the same.  */
+  if (mm_comm_rank (t->comm) > 0)
+    mm_log_setup (mm_log_get_program (), MM_LOG_SILENT);
+  st = mm_ranks_same_program (t->comm, c);
+  if (st == MM_OK)
+    st = mm_ranks_show (t);
+  if (st == MM_OK)
+    st = mm_comm_agree (t->comm, open_data (t));
+  return st == MM_OK ? same_settings (t) : st;
 }
 
 /* The model that a run begins with: of --model, random, or for the checkpoint to be read into.  */
@@ -63,32 +99,46 @@ make_model (struct mm_trainer *t, bool resume)
   return st;
 }
 
+/* Rank 0 holds the folder and knows what is in it; the others learn whether to RESUME, and from where in the
+   run.  DIR: the checkpoint to go on from, on rank 0 only, or NULL.  */
 static mm_status
-make_optimizer (struct mm_trainer *t)
+take_folder (struct mm_trainer *t, char **dir, bool *resume)
 {
-  const struct mm_train_config *c = t->config;
+  mm_status st = MM_OK;
 
-  t->optimizer = (struct mm_optimizer) { .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->adam_eps,
-                                           .weight_decay = c->weight_decay, .grad_clip = c->grad_clip };
-  return mm_optimizer_create (t->model, &t->optimizer);
+  if (mm_comm_rank (t->comm) == 0)
+    {
+      st = mm_run_lock_take (t->config->output, &t->lock);
+      if (st == MM_OK)
+        st = mm_trainer_find_checkpoint (t, dir);
+    }
+  st = mm_comm_agree (t->comm, st);
+  *resume = *dir != NULL;
+  if (st == MM_OK)
+    st = mm_comm_broadcast (t->comm, resume, sizeof *resume, 0);
+  return st == MM_OK ? mm_comm_broadcast (t->comm, &t->state, sizeof t->state, 0) : st;
 }
 
-/* Model and optimizer as the first step wants them.  DIR: the checkpoint to go on from, or NULL.  */
+/* Model and optimizer as the first step wants them.  */
 static mm_status
-make_state (struct mm_trainer *t, const char *dir)
+make_state (struct mm_trainer *t, const char *dir, bool resume)
 {
-  mm_status st = make_model (t, dir != NULL);
+  mm_status st = mm_backend_open (t->config->compute.backend, t->config->compute.threads, &t->backend);
 
   if (st == MM_OK)
-    st = make_optimizer (t);
-  if (st == MM_OK && dir)
+    st = make_model (t, resume);
+  st = mm_comm_agree (t->comm, st);
+  if (st == MM_OK)
+    st = mm_trainer_make_optimizer (t);
+  st = mm_comm_agree (t->comm, st);
+  if (st == MM_OK && resume)
     {
       st = mm_trainer_load (t, dir);
       t->saved = t->state.step;
       mm_info ("going on from %s", dir);
     }
   t->first = t->state.step;
-  return st;
+  return st == MM_OK ? mm_trainer_check_replicas (t) : st;
 }
 
 static void
@@ -101,7 +151,8 @@ begin_report (struct mm_trainer *t)
     .log = t->log, .first = t->first, .total = t->plan.schedule.total, .data = c->data,
     .token_flops = mm_config_train_flops (&t->shape, t->plan.seq_len),
     .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
-    .log_every = c->log_every, .save_every = c->save_every
+    .log_every = c->log_every, .save_every = c->save_every, .ranks = mm_comm_size (t->comm),
+    .global_batch = c->global_batch, .batch_unit = c->micro_batch * (uint64_t) mm_comm_size (t->comm)
   };
   mm_info ("%zu parameters; %s; %s of %s", mm_model_size (t->model), mm_plan_equation (&t->plan, text),
            MM_COUNT (t->plan.schedule.total, "step"), MM_COUNT (t->plan.step_tokens, "token"));
@@ -125,22 +176,20 @@ mm_trainer_start (struct mm_trainer *t)
 {
   const struct mm_train_config *c = t->config;
   char *dir = NULL;
-  mm_status st = mm_run_lock_take (c->output, &t->lock);
+  bool resume;
+  mm_status st = take_folder (t, &dir, &resume);
 
   if (st == MM_OK)
-    st = mm_trainer_find_checkpoint (t, &dir);
-  if (st == MM_OK)
-    st = mm_backend_open (c->compute.backend, c->compute.threads, &t->backend);
-  if (st == MM_OK)
-    st = make_state (t, dir);
+    st = make_state (t, dir, resume);
   free (dir);
   if (st == MM_OK)
     st = mm_pass_create (t->model, t->plan.order.micro_batch, t->plan.seq_len, true, &t->pass);
   if (st == MM_OK)
     st = mm_loader_open (t->data, MM_TRAIN, &t->plan.order, t->first, mm_comm_rank (t->comm),
                          mm_comm_size (t->comm), &t->loader);
-  if (st == MM_OK)
+  if (st == MM_OK && mm_comm_rank (t->comm) == 0)
     st = mm_runlog_open (c->output, c->metrics_file, &t->log);
+  st = mm_comm_agree (t->comm, st);
   if (st == MM_OK)
     begin_report (t);
   return st;
@@ -168,6 +217,8 @@ mm_trainer_close (struct mm_trainer *t)
   mm_loader_close (t->loader);
   mm_pass_free (t->pass);
   mm_optimizer_free (t->model, &t->optimizer);
+  if (t->floats_own)
+    mm_backend_release (t->backend, t->floats);
   mm_model_free (t->model);
   mm_backend_close (t->backend);
   json_decref (t->settings);

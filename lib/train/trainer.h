@@ -31,6 +31,8 @@ struct mm_trainer
   struct mm_backend *backend;
   struct mm_model *model;
   struct mm_optimizer optimizer;
+  float *floats;                /* with --reduce=fast: the gradient as it is summed over ranks */
+  bool floats_own;              /* by mm_backend_alloc */
   struct mm_pass *pass;
   struct mm_loader *loader;
 
@@ -57,11 +59,49 @@ void mm_trainer_close (struct mm_trainer *t);
 mm_status mm_trainer_shape (const struct mm_train_config *c, const struct mm_dataset *data,
                             struct mm_model_config *shape) MM_NODISCARD;
 
-/* The checkpoint to go on from, checked against this run: *DIR is a new string, NULL if there is none;
-   t->state is what its trainer.json says.  */
+/* ---- ranks ---- */
+
+/* All ranks hold the same TEXT, which says what their WHAT is; else MM_ECONFLICT naming one that does not, with
+   both texts.  */
+mm_status mm_ranks_same (struct mm_comm *c, const char *what, const char *text) MM_NODISCARD;
+
+/* All ranks are of this version and were given the same options.  */
+mm_status mm_ranks_same_program (struct mm_comm *c, const struct mm_train_config *config) MM_NODISCARD;
+
+/* Say which rank runs where, and warn of threads that outnumber processors.  */
+mm_status mm_ranks_show (struct mm_trainer *t) MM_NODISCARD;
+
+/* MM_EGAVEUP, naming a tensor and the ranks on both sides, if ranks' parameters differ.  */
+mm_status mm_trainer_check_replicas (struct mm_trainer *t) MM_NODISCARD;
+
+/* The optimizer, its gradient where other ranks reach it, its part of the moments.  */
+mm_status mm_trainer_make_optimizer (struct mm_trainer *t) MM_NODISCARD;
+
+/* Sum the gradient over the ranks, where they share the update only what is of this rank's part.  *OVERFLOW is
+   set on all ranks if a sum of floats is out of range.  */
+mm_status mm_trainer_reduce (struct mm_trainer *t, int *overflow) MM_NODISCARD;
+
+/* Parameters and moments, whole and on the host, between two steps.  Open makes room; gather fills it; put
+   takes it over into the run's own state (parameters are to be refreshed then); close.  All collective where
+   ranks share the moments out.  */
+struct mm_whole
+{
+  float *values, *m, *v;        /* mm_model_size elements */
+  float *copy;                  /* NULL: they stand in the run's own memory */
+  bool in_gradient;             /* m and v do so in the gradient's */
+};
+mm_status mm_whole_open (struct mm_trainer *t, struct mm_whole *w) MM_NODISCARD;
+mm_status mm_whole_gather (struct mm_trainer *t, struct mm_whole *w) MM_NODISCARD;
+mm_status mm_whole_put (struct mm_trainer *t, const struct mm_whole *w) MM_NODISCARD;
+mm_status mm_whole_close (struct mm_trainer *t, struct mm_whole *w) MM_NODISCARD;
+
+/* ---- checkpoints ---- */
+
+/* Rank 0 alone looks for them.  The checkpoint to go on from, checked against this run: *DIR is a new string,
+   NULL if there is none; t->state is what its trainer.json says.  */
 mm_status mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir) MM_NODISCARD;
 
-/* Read model and moments from DIR, found by mm_trainer_find_checkpoint.  */
+/* Read model and moments from DIR, found by rank 0's mm_trainer_find_checkpoint; the others get them from rank 0.  */
 mm_status mm_trainer_load (struct mm_trainer *t, const char *dir) MM_NODISCARD;
 
 /* Print what the run would be on standard output.  */
@@ -71,7 +111,7 @@ mm_status mm_trainer_describe (const struct mm_trainer *t) MM_NODISCARD;
 void mm_trainer_measure_peak (struct mm_trainer *t);
 
 /* Publish a checkpoint of t->state.step, unless it is that of t->saved.  MM_EGAVEUP, and nothing is
-   written, if a parameter or moment is not finite.  */
+   written, if a parameter or moment is not finite, or the ranks' parameters differ.  */
 mm_status mm_trainer_save (struct mm_trainer *t) MM_NODISCARD;
 
 /* Mean loss in nats over the validation rows' targets, all ranks together.  Leaves the training state
@@ -81,8 +121,8 @@ mm_status mm_trainer_validate (struct mm_trainer *t, double *loss, uint64_t *tar
 /* Show how the model goes on from the prompt.  */
 mm_status mm_trainer_sample (struct mm_trainer *t) MM_NODISCARD;
 
-/* The first parameter tensor that holds a non-finite value, or NULL; *ST tells whether reading went well.  */
-const struct mm_param *mm_trainer_find_nonfinite (struct mm_trainer *t, const float *device, mm_status *st);
+/* The first tensor that holds a non-finite value in VALUES, laid out as the parameters, on the host; or NULL.  */
+const struct mm_param *mm_trainer_find_nonfinite (const struct mm_trainer *t, const float *values);
 
 /* Warn of trainable tensors whose gradient has been zero in all updates so far: their first moment is.  */
 mm_status mm_trainer_warn_untrained (struct mm_trainer *t) MM_NODISCARD;

@@ -1,0 +1,24 @@
+# ranks-lib.sh -- sourced by the tests of training with ranks: a small run, its digest, ways to start ranks.
+# SPDX-License-Identifier: Apache-2.0
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/cli/said.sh"
+
+touch after                     # of refused
+"$builddir/tests/make-dataset" data 84 6 32 || exit 99
+
+# pretrain OUT OPTION...: 12 steps of nano; an epoch of 84 rows ends with a short window of 4 rows, two micro-batches.
+pretrain ()
+{
+  out=$1; shift
+  echo minimind-pretrain -q --preset=nano --data=data --output="$out" --global-batch=16 --micro-batch=2 \
+    --steps=12 --learning-rate=1e-2 --save-every=5 "$@"
+}
+
+# ranks N COMMAND...: start it as N ranks, or as one process.
+ranks ()
+{
+  n=$1; shift
+  if test "$n" = 1; then "$@"; else minimind-launch -n "$n" -- "$@"; fi
+}
+
+digest_of () { minimind-ckpt-inspect --sha256 "$1" | sed 's/ .*//'; }
