@@ -17,7 +17,7 @@ static const char doc[] =
   "Train a language model on a dataset folder that minimind-pack made."
   "\v"
   "Checkpoints are HuggingFace model folders.  Their bytes depend on the data, the options and the seed, and"
-  " neither on the number of threads nor on interruptions: the same command, given again, goes on from the"
+  " neither on the number of ranks or threads nor on interruptions: the same command, given again, goes on from the"
   " newest checkpoint and ends in the same bits as one that was never stopped.  SIGTERM, SIGINT and SIGUSR1"
   " make it save at the next step and leave with status 75; a second signal ends it at once.";
 

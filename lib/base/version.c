@@ -14,6 +14,7 @@
 #include <utf8proc.h>
 
 #include <minimind/backend.h>
+#include <minimind/comm.h>
 #include <minimind/log.h>
 
 #include "version.h"
@@ -28,6 +29,7 @@ mm_version_print (FILE *stream, struct argp_state *state)
   fprintf (stream, "%s (minimind) " PACKAGE_VERSION "\n", mm_log_get_program ());
   fprintf (stream, "numerics version %d\n", MM_NUMERICS_VERSION);
   fprintf (stream, "backends: %s\n", mm_backend_list ());
+  fprintf (stream, "transports: %s\n", mm_comm_list ());
   fprintf (stream, "libraries: %s, Jansson %s, %s, PCRE2 %s, utf8proc %s\n", archive_version_string (),
            jansson_version_str (), OpenSSL_version (OPENSSL_VERSION), pcre2, utf8proc_version ());
   fputs ("License: Apache-2.0. There is no warranty.\n", stream);

@@ -14,34 +14,42 @@
 
 #include "impl.h"
 
-static const struct mm_transport *const transports[] = { &mm_transport_self, &mm_transport_shm };
+static const struct mm_transport *const transports[] = {
+  &mm_transport_self, &mm_transport_shm,
+#if HAVE_MPI
+  &mm_transport_mpi_flat, &mm_transport_mpi,
+#endif
+};
 enum { N_TRANSPORTS = sizeof transports / sizeof *transports };
 
 static const double open_timeout = 60;  /* seconds, unless the caller's is shorter */
 
-const char *
-mm_comm_list (void)
-{
-  return "self, shm";
-}
-
 /* ---- joining ---- */
 
-/* Which transport NAME means here.  Only "self" is free to differ from what launchers say.  */
+/* What "auto" is here.  */
+static const struct mm_transport *
+choose_transport (const struct mm_ranks *ranks)
+{
+  if (ranks->size > 1)
+    return &mm_transport_shm;
+#if HAVE_MPI
+  if (mm_ranks_by_mpi ())
+    return &mm_transport_mpi;
+#endif
+  return &mm_transport_self;
+}
+
+/* Which transport NAME means here.  */
 static mm_status
 find_transport (const char *name, const struct mm_ranks *ranks, const struct mm_transport **found)
 {
-  *found = NULL;
-  if (strcmp (name, "auto") == 0)
-    *found = ranks->size > 1 ? &mm_transport_shm : &mm_transport_self;
+  *found = strcmp (name, "auto") == 0 ? choose_transport (ranks) : NULL;
   for (int i = 0; i < N_TRANSPORTS && !*found; i++)
     if (strcmp (name, transports[i]->name) == 0)
       *found = transports[i];
   if (!*found)
     return mm_fail (MM_EUSAGE, "transport '%s': this build has auto, %s", name, mm_comm_list ());
-  if (strcmp (name, "self") == 0)
-    return MM_OK;
-  return mm_ranks_compare (ranks->size > 0 ? ranks->size : 1);
+  return MM_OK;
 }
 
 mm_status
@@ -62,6 +70,9 @@ mm_comm_open (const char *name, double timeout, struct mm_comm **out)
   c->transport = transport;
   c->timeout = timeout > 0 && timeout < open_timeout ? timeout : open_timeout;
   st = transport->open (c, &ranks);
+  /* Only "self" is free to differ from what launchers say.  */
+  if (st == MM_OK && strcmp (name, "self") != 0)
+    st = mm_ranks_compare (c->size);
   if (st == MM_OK && c->size > 1)
     st = mm_comm_check (c);
   c->timeout = timeout;
@@ -268,6 +279,7 @@ mm_comm_agree (struct mm_comm *c, mm_status mine)
   free (status);
   if (st < 0 || failed < 0)
     return st;
+  c->failed = true;
   st = mm_comm_broadcast (c, message, sizeof message, failed);
   if (st < 0)
     return st;

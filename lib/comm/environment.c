@@ -72,6 +72,23 @@ mm_ranks_read (struct mm_ranks *ranks)
   return st == MM_OK ? check_own (ranks) : st;
 }
 
+/* The number in variable NAME, 0 if there is none.  */
+static long
+number_in (const char *name)
+{
+  const char *text = getenv (name);
+
+  return text ? strtol (text, NULL, 10) : 0;
+}
+
+bool
+mm_ranks_by_mpi (void)
+{
+  /* srun has only told the process management library of its ranks.  */
+  return number_in ("OMPI_COMM_WORLD_SIZE") > 1 || number_in ("PMI_SIZE") > 1
+         || (getenv ("PMIX_RANK") && number_in ("SLURM_NTASKS") > 1);
+}
+
 mm_status
 mm_ranks_compare (int size)
 {

@@ -45,16 +45,48 @@ struct mm_comm
   int local_rank, local_size;
   double timeout;               /* seconds; 0: none */
   mm_status broken;             /* what a call failed with: no peer can be reached any more */
+  bool failed;                  /* the ranks have agreed on a failure, which rank 0 is to tell */
   void *state;                  /* the transport's own */
 };
 
 extern const struct mm_transport mm_transport_self;
 extern const struct mm_transport mm_transport_shm;
+#if HAVE_MPI
+extern const struct mm_transport mm_transport_mpi;      /* shm inside a host, MPI between hosts */
+extern const struct mm_transport mm_transport_mpi_flat; /* MPI between all ranks */
+#endif
+
+/* ---- parts.c ---- */
+
+struct mm_range
+{
+  size_t from, to;              /* bytes */
+};
+
+/* RANK's part of COUNT elements of SIZE bytes.  */
+struct mm_range mm_range_of (const struct mm_comm *c, int rank, size_t count, size_t size, size_t grain);
+
+/* What of PART comes after DONE bytes of it, at most MOST; empty at its end.  */
+struct mm_range mm_range_piece (struct mm_range part, size_t done, size_t most);
+
+/* ---- shm.c ---- */
+
+/* Become local_rank of RANKS in its window, whose descriptor is taken over.  */
+mm_status mm_shm_join (struct mm_comm *c, const struct mm_ranks *ranks) MM_NODISCARD;
+
+/* Every rank has made PARTS[rank] of DATA of BYTES: afterwards all hold all parts.  */
+mm_status mm_shm_exchange (struct mm_comm *c, void *data, size_t bytes, const struct mm_range *parts) MM_NODISCARD;
+
+/* Let the other ranks of this host know of the calling thread's failure.  */
+void mm_shm_tell (struct mm_comm *c);
 
 /* ---- environment.c ---- */
 
 /* What minimind-launch's variables say.  MM_EUSAGE if they are not its own.  */
 mm_status mm_ranks_read (struct mm_ranks *ranks) MM_NODISCARD;
+
+/* Has an MPI launcher started this process with others?  */
+bool mm_ranks_by_mpi (void);
 
 /* MM_EUSAGE when a launcher's variable tells of another number of ranks than SIZE.  */
 mm_status mm_ranks_compare (int size) MM_NODISCARD;

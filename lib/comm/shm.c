@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <minimind/log.h>
 #include <minimind/memory.h>
 #include <minimind/thread.h>
 
@@ -43,6 +42,7 @@ struct shm
   size_t n_shared, capacity;
   int half;                     /* of the staging, used last */
   void **in;                    /* a buffer for each rank */
+  struct mm_range *parts;
 };
 
 enum kind { BARRIER = 1, BROADCAST, SUM, REDUCE_SCATTER, ALL_GATHER };
@@ -96,16 +96,6 @@ buffers (const struct mm_comm *c, const struct shared *m)
   return s->in;
 }
 
-static mm_status
-fail_memory (const char *what, size_t bytes)
-{
-  char text[32];
-  int error = errno;
-
-  return mm_fail (MM_EIO, "%s: no %s of memory that ranks share: %s", what, mm_format_bytes (bytes, text),
-                  strerror (error));
-}
-
 /* Rank 0 makes the file long enough; it is never cut, since a tool before this one may have left it longer.  */
 static mm_status
 lengthen (struct mm_comm *c, const char *what, size_t end)
@@ -118,7 +108,7 @@ lengthen (struct mm_comm *c, const char *what, size_t end)
   if (fstat (s->hold.fd, &status) == 0
       && ((size_t) status.st_size >= end || ftruncate (s->hold.fd, (off_t) end) == 0))
     return MM_OK;
-  return fail_memory (what, end);
+  return mm_window_fail_memory (s->hold.fd, what, end);
 }
 
 /* Take this rank's part, zeroed, now: later there would be no way to say that memory is short.  */
@@ -131,7 +121,7 @@ take_part (struct mm_comm *c, const char *what, const struct shared *m)
   fallocate (s->hold.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t) m->stride);
   if (fallocate (s->hold.fd, 0, at, (off_t) m->stride) == 0 || errno == EOPNOTSUPP)
     return MM_OK;
-  return fail_memory (what, m->stride);
+  return mm_window_fail_memory (s->hold.fd, what, m->stride);
 }
 
 static mm_status
@@ -157,7 +147,7 @@ shm_alloc (struct mm_comm *c, const char *what, size_t bytes, void **p)
   st = take_part (c, what, &m);
   m.base = mmap (NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, s->hold.fd, (off_t) m.offset);
   if (st == MM_OK && m.base == MAP_FAILED)
-    st = fail_memory (what, total);
+    st = mm_window_fail_memory (s->hold.fd, what, total);
   st = mm_comm_agree (c, st);
   if (st < 0)
     {
@@ -217,7 +207,7 @@ shm_barrier (struct mm_comm *c)
 }
 
 static mm_status
-shm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
+broadcast_staged (struct mm_comm *c, void *data, size_t bytes, int root)
 {
   mm_status st = MM_OK;
 
@@ -233,6 +223,21 @@ shm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
         memcpy ((char *) data + at, stage_of (c, root), n);
     }
   return st;
+}
+
+static mm_status
+shm_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
+{
+  struct shared m;
+  uint64_t place;
+  mm_status st;
+
+  if (!find_shared (c, data, bytes, &place, &m))
+    return broadcast_staged (c, data, bytes, root);
+  st = meet (c, BROADCAST, bytes, place);
+  if (st == MM_OK && c->rank != root)
+    memcpy (data, m.base + (size_t) root * m.stride, bytes);
+  return st == MM_OK ? meet (c, BROADCAST, bytes, place) : st;
 }
 
 /* One piece of N elements: it stands in all ranks' stages.  */
@@ -339,94 +344,101 @@ shm_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t
   return meet (c, REDUCE_SCATTER, bytes, place);
 }
 
-/* Bytes [*AT, *AT + *N) of the data: the piece from byte DONE on of RANK's part.  */
-static void
-part_piece (const struct mm_comm *c, int rank, size_t count, size_t size, size_t grain, size_t done, size_t *at,
-            size_t *n)
-{
-  size_t from, to;
-
-  mm_comm_part (c, rank, count, grain, &from, &to);
-  *at = from * size + done;
-  *n = (to - from) * size > done ? least ((to - from) * size - done, MM_STAGE) : 0;
-}
-
+/* Through the staging, piece by piece.  */
 static mm_status
-all_gather_staged (struct mm_comm *c, char *data, size_t count, size_t size, size_t grain)
+exchange_staged (struct mm_comm *c, char *data, size_t bytes, const struct mm_range *parts)
 {
-  size_t largest = 0, from, to, at, n;
+  size_t largest = 0;
   mm_status st = MM_OK;
 
   for (int r = 0; r < c->size; r++)
-    {
-      mm_comm_part (c, r, count, grain, &from, &to);
-      if ((to - from) * size > largest)
-        largest = (to - from) * size;
-    }
+    if (parts[r].to - parts[r].from > largest)
+      largest = parts[r].to - parts[r].from;
   for (size_t done = 0; done < largest && st == MM_OK; done += MM_STAGE)
     {
-      char *mine = next_stage (c);
+      struct mm_range p = mm_range_piece (parts[c->rank], done, MM_STAGE);
 
-      part_piece (c, c->rank, count, size, grain, done, &at, &n);
-      memcpy (mine, data + at, n);
-      st = meet (c, ALL_GATHER, count * size, 0);
+      memcpy (next_stage (c), data + p.from, p.to - p.from);
+      st = meet (c, ALL_GATHER, bytes, 0);
       for (int r = 0; r < c->size && st == MM_OK; r++)
         {
-          part_piece (c, r, count, size, grain, done, &at, &n);
+          p = mm_range_piece (parts[r], done, MM_STAGE);
           if (r != c->rank)
-            memcpy (data + at, stage_of (c, r), n);
+            memcpy (data + p.from, stage_of (c, r), p.to - p.from);
         }
     }
   return st;
 }
 
-static mm_status
-shm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
+mm_status
+mm_shm_exchange (struct mm_comm *c, void *data, size_t bytes, const struct mm_range *parts)
 {
-  size_t from, to;
   struct shared m;
   uint64_t place;
   mm_status st;
 
-  if (!find_shared (c, data, count * size, &place, &m))
-    return all_gather_staged (c, data, count, size, grain);
-  st = meet (c, ALL_GATHER, count * size, place);
+  if (!find_shared (c, data, bytes, &place, &m))
+    return exchange_staged (c, data, bytes, parts);
+  st = meet (c, ALL_GATHER, bytes, place);
   for (int r = 0; r < c->size && st == MM_OK; r++)
-    {
-      mm_comm_part (c, r, count, grain, &from, &to);
-      if (r != c->rank)
-        memcpy ((char *) data + from * size, m.base + (size_t) r * m.stride + from * size, (to - from) * size);
-    }
-  return st == MM_OK ? meet (c, ALL_GATHER, count * size, place) : st;
+    if (r != c->rank)
+      memcpy ((char *) data + parts[r].from, m.base + (size_t) r * m.stride + parts[r].from,
+              parts[r].to - parts[r].from);
+  return st == MM_OK ? meet (c, ALL_GATHER, bytes, place) : st;
+}
+
+static mm_status
+shm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
+{
+  struct shm *s = c->state;
+
+  for (int r = 0; r < c->size; r++)
+    s->parts[r] = mm_range_of (c, r, count, size, grain);
+  return mm_shm_exchange (c, data, count * size, s->parts);
 }
 
 /* ---- joining ---- */
 
+mm_status
+mm_shm_join (struct mm_comm *c, const struct mm_ranks *ranks)
+{
+  struct shm *s;
+  mm_status st = mm_alloc ("shared window", 1, sizeof *s, &s);
+
+  if (st < 0)
+    return st;
+  c->state = s;
+  s->hold.fd = -1;
+  c->rank = c->local_rank = ranks->local_rank;
+  c->size = c->local_size = ranks->local_size;
+  st = mm_alloc ("shared window", (size_t) c->size, sizeof *s->in, &s->in);
+  if (st == MM_OK)
+    st = mm_alloc ("shared window", (size_t) c->size, sizeof *s->parts, &s->parts);
+  if (st == MM_OK)
+    st = mm_hold_open (&s->hold, ranks->window, ranks, c->timeout);
+  if (st == MM_OK)
+    s->end = s->hold.window->bytes;
+  return st;
+}
+
+void
+mm_shm_tell (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+
+  mm_hold_tell (&s->hold);
+}
+
 static mm_status
 shm_open_window (struct mm_comm *c, const struct mm_ranks *ranks)
 {
-  struct shm *s;
-  mm_status st;
-
   if (ranks->size < 1 || ranks->window < 0)
     return mm_fail (MM_EUSAGE, "transport shm: nothing to join: ranks of one host are started by minimind-launch -n"
                     " RANKS -- TOOL ...");
   if (ranks->local_size != ranks->size)
     return mm_fail (MM_EUSAGE, "transport shm: %d of %d ranks are on this host: it is for one host",
                     ranks->local_size, ranks->size);
-  st = mm_alloc ("shared window", 1, sizeof *s, &s);
-  if (st < 0)
-    return st;
-  c->state = s;
-  s->hold.fd = -1;
-  c->rank = c->local_rank = ranks->rank;
-  c->size = c->local_size = ranks->size;
-  st = mm_alloc ("shared window", (size_t) c->size, sizeof *s->in, &s->in);
-  if (st == MM_OK)
-    st = mm_hold_open (&s->hold, ranks->window, c->rank, c->size, c->timeout);
-  if (st == MM_OK)
-    s->end = s->hold.window->bytes;
-  return st;
+  return mm_shm_join (c, ranks);
 }
 
 static void
@@ -441,6 +453,7 @@ shm_close (struct mm_comm *c)
   mm_hold_close (&s->hold);
   free (s->shared);
   free (s->in);
+  free (s->parts);
   free (s);
 }
 

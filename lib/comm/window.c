@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -15,7 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,13 +27,15 @@
 # include <immintrin.h>
 #endif
 
+#include <minimind/log.h>
+
 #include "window.h"
 
 enum { SPINS = 2000, LOOK = 100 /* ms between looks at those who are missing */ };
 
 /* mm_window.trouble: kind << 16 | rank + 1.  The first to see it writes it, so that ranks which leave
    because of it are not blamed themselves.  */
-enum trouble { ENDED = 1, LATE, OTHER_VERSION };
+enum trouble { ENDED = 1, LATE, OTHER_VERSION, BEING_TOLD, TOLD };
 
 /* ---- making one ---- */
 
@@ -44,18 +49,31 @@ window_bytes (int size)
 }
 
 mm_status
-mm_comm_window (int size, int *fd)
+mm_window_fail_memory (int fd, const char *what, size_t bytes)
+{
+  int error = errno;
+  struct statvfs fs;
+  char wanted[32], left[32], room[64] = "";
+
+  /* Memory without a name has no limit of its own.  */
+  if (fstatvfs (fd, &fs) == 0 && fs.f_blocks > 0)
+    snprintf (room, sizeof room, "; /dev/shm has %s left",
+              mm_format_bytes ((uint64_t) fs.f_bavail * fs.f_frsize, left));
+  return mm_fail (MM_EIO, "%s: no %s of memory that ranks share: %s%s%s", what, mm_format_bytes (bytes, wanted),
+                  strerror (error), room, *room ? ": mount it larger (docker run --shm-size=), or give --transport=mpi"
+                  : "");
+}
+
+/* Give FD its size and what stands in it.  */
+static mm_status
+fill_window (int fd, int size)
 {
   struct mm_window *w;
   size_t bytes = window_bytes (size);
 
-  *fd = -1;
-  if (size < 1 || size > MM_COMM_MAX_LOCAL)
-    return mm_fail (MM_EINVAL, "%d ranks on a host: want 1 to %d", size, MM_COMM_MAX_LOCAL);
-  *fd = memfd_create ("minimind", 0);
-  if (*fd < 0 || ftruncate (*fd, (off_t) bytes) < 0)
-    return mm_fail_errno ("memory for ranks to share");
-  w = mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+  if (ftruncate (fd, (off_t) bytes) < 0 || (fallocate (fd, 0, 0, (off_t) bytes) < 0 && errno != EOPNOTSUPP))
+    return mm_window_fail_memory (fd, "a window of ranks", bytes);
+  w = mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (w == MAP_FAILED)
     return mm_fail_errno ("memory for ranks to share");
   snprintf (w->version, sizeof w->version, "%s", PACKAGE_VERSION);
@@ -63,6 +81,60 @@ mm_comm_window (int size, int *fd)
   w->bytes = bytes;
   munmap (w, bytes);
   return MM_OK;
+}
+
+static mm_status
+check_size (int size)
+{
+  if (size >= 1 && size <= MM_COMM_MAX_LOCAL)
+    return MM_OK;
+  return mm_fail (MM_EINVAL, "%d ranks on a host: want 1 to %d", size, MM_COMM_MAX_LOCAL);
+}
+
+mm_status
+mm_comm_window (int size, int *fd)
+{
+  mm_status st = check_size (size);
+
+  *fd = -1;
+  if (st < 0)
+    return st;
+  *fd = memfd_create ("minimind", 0);
+  return *fd < 0 ? mm_fail_errno ("memory for ranks to share") : fill_window (*fd, size);
+}
+
+mm_status
+mm_window_named (int size, char name[MM_WINDOW_NAME], int *fd)
+{
+  uint64_t random[2];
+  mm_status st = check_size (size);
+
+  *fd = -1;
+  name[0] = '\0';
+  if (st < 0)
+    return st;
+  if (getrandom (random, sizeof random, 0) != sizeof random)
+    return mm_fail_errno ("random numbers");
+  snprintf (name, MM_WINDOW_NAME, "/minimind.%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+  *fd = shm_open (name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  return *fd < 0 ? mm_fail (MM_EIO, "/dev/shm%s: %s", name, strerror (errno)) : fill_window (*fd, size);
+}
+
+mm_status
+mm_window_find (const char *name, int *fd)
+{
+  *fd = shm_open (name, O_RDWR | O_CLOEXEC, 0);
+  if (*fd >= 0)
+    return MM_OK;
+  return mm_fail (MM_EIO, "/dev/shm%s: %s: ranks of one host that do not see the same /dev/shm need --transport=mpi",
+                  name, strerror (errno));
+}
+
+void
+mm_window_unname (const char *name)
+{
+  if (*name)
+    shm_unlink (name);
 }
 
 char *
@@ -101,6 +173,17 @@ report_trouble (struct mm_hold *h, enum trouble kind, int rank)
   atomic_compare_exchange_strong (&h->window->trouble, &none, (unsigned) kind << 16 | (unsigned) (rank + 1));
 }
 
+void
+mm_hold_tell (struct mm_hold *h)
+{
+  unsigned none = 0;
+
+  if (!atomic_compare_exchange_strong (&h->window->trouble, &none, (unsigned) BEING_TOLD << 16))
+    return;
+  snprintf (h->window->told, sizeof h->window->told, "%s", mm_error_message ());
+  atomic_store (&h->window->trouble, (unsigned) TOLD << 16);
+}
+
 /* The ranks that have come to fewer meetings than this one, as "1, 2 and 5".  */
 static int
 missing (const struct mm_hold *h, char *text, size_t size)
@@ -113,7 +196,7 @@ missing (const struct mm_hold *h, char *text, size_t size)
         || atomic_load (&h->window->ranks[r].pid) == 0)
       {
         if (n < 8)
-          found[n++] = r;
+          found[n++] = atomic_load (&h->window->ranks[r].pid) ? atomic_load (&h->window->ranks[r].world) : r;
         total++;
       }
   text[0] = '\0';
@@ -133,10 +216,11 @@ fail_late (struct mm_hold *h, const struct mm_call *call, double timeout)
 
   if (!h->joined)
     return mm_fail (MM_ESTOPPED, "rank%s %s of %d %s not joined within %.0f s: did %s start, and does the tool"
-                    " train?", n == 1 ? "" : "s", who, h->size, n == 1 ? "has" : "have", timeout,
+                    " train?", n == 1 ? "" : "s", who, h->world_size, n == 1 ? "has" : "have", timeout,
                     n == 1 ? "it" : "they");
   return mm_fail (MM_ESTOPPED, "rank%s %s of %d %s not come to a %s within %.0f s (--timeout): stopped, hanging or"
-                  " far slower", n == 1 ? "" : "s", who, h->size, n == 1 ? "has" : "have", call->name, timeout);
+                  " far slower", n == 1 ? "" : "s", who, h->world_size, n == 1 ? "has" : "have", call->name,
+                  timeout);
 }
 
 static mm_status
@@ -144,16 +228,22 @@ fail_trouble (struct mm_hold *h, const struct mm_call *call, double timeout)
 {
   unsigned trouble = atomic_load (&h->window->trouble);
   int rank = (int) (trouble & 0xffff) - 1;
-  int pid = rank >= 0 && rank < h->size ? atomic_load (&h->window->ranks[rank].pid) : 0;
+  struct mm_window_rank *r = rank >= 0 && rank < h->size ? &h->window->ranks[rank] : &h->window->ranks[h->rank];
+  int world = atomic_load (&r->world);
 
   switch (trouble >> 16)
     {
     case ENDED:
-      return mm_fail (MM_ESTOPPED, "rank %d of %d (process %d) ended while rank %d waited for it in a %s", rank,
-                      h->size, pid, h->rank, call->name);
+      return mm_fail (MM_ESTOPPED, "rank %d of %d (process %d) ended while rank %d waited for it in a %s", world,
+                      h->world_size, atomic_load (&r->pid), atomic_load (&h->window->ranks[h->rank].world),
+                      call->name);
     case OTHER_VERSION:
-      return mm_fail (MM_ECONFLICT, "rank %d of %d is of another version than minimind-launch, which is %.32s",
-                      rank, h->size, h->window->version);
+      return mm_fail (MM_ECONFLICT, "rank %d of %d is of another version than its peers or minimind-launch, %.32s",
+                      world, h->world_size, h->window->version);
+    case TOLD:
+      return mm_fail (MM_ESTOPPED, "%.500s", h->window->told);
+    case BEING_TOLD:
+      return mm_fail (MM_ESTOPPED, "another rank of this host gave up");
     default:
       return fail_late (h, call, timeout);
     }
@@ -304,18 +394,19 @@ check_version (struct mm_hold *h)
   if (strcmp (h->window->version, PACKAGE_VERSION) == 0)
     return MM_OK;
   report_trouble (h, OTHER_VERSION, h->rank);
-  return mm_fail (MM_ECONFLICT, "rank %d is of version %s, minimind-launch of %.32s", h->rank, PACKAGE_VERSION,
-                  h->window->version);
+  return mm_fail (MM_ECONFLICT, "rank %d is of version %s, its peers or minimind-launch of %.32s", h->rank,
+                  PACKAGE_VERSION, h->window->version);
 }
 
 mm_status
-mm_hold_open (struct mm_hold *h, int fd, int rank, int size, double timeout)
+mm_hold_open (struct mm_hold *h, int fd, const struct mm_ranks *ranks, double timeout)
 {
   static const struct mm_call join = { .name = "first meeting" };
   long processors = sysconf (_SC_NPROCESSORS_ONLN);
+  int rank = ranks->local_rank, size = ranks->local_size;
   mm_status st;
 
-  *h = (struct mm_hold) { .fd = fd, .rank = rank, .size = size };
+  *h = (struct mm_hold) { .fd = fd, .rank = rank, .size = size, .world_size = ranks->size };
   st = map_window (h, fd, size);
   if (st == MM_OK)
     st = take_lock (h);
@@ -325,6 +416,7 @@ mm_hold_open (struct mm_hold *h, int fd, int rank, int size, double timeout)
   h->spins = size <= processors ? SPINS : 0;
   fcntl (fd, F_SETFD, FD_CLOEXEC);
   prctl (PR_SET_PDEATHSIG, SIGKILL);    /* nobody is left behind when the launcher is killed */
+  atomic_store (&h->window->ranks[rank].world, ranks->rank);
   atomic_store (&h->window->ranks[rank].pid, (int) getpid ());
   st = check_version (h);
   if (st == MM_OK)

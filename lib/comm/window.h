@@ -34,6 +34,7 @@ struct mm_window_rank
 {
   _Alignas (MM_WINDOW_LINE) atomic_uint sequence;       /* meetings this rank has come to */
   atomic_int pid;               /* 0: it has not joined yet */
+  atomic_int world;             /* its rank among those of all hosts */
   struct
   {
     uint32_t kind;
@@ -50,6 +51,7 @@ struct mm_window
   _Alignas (MM_WINDOW_LINE) atomic_uint round;          /* meetings held; ranks sleep on it */
   _Alignas (MM_WINDOW_LINE) atomic_uint sleepers;
   atomic_uint trouble;          /* the first seen: kind and rank, see window.c; 0: none */
+  char told[512];               /* what a rank told of trouble with other hosts */
   struct mm_window_rank ranks[];
 };
 
@@ -58,15 +60,30 @@ struct mm_hold
 {
   struct mm_window *window;
   int fd;
-  int rank, size;
+  int rank, size;               /* on this host */
+  int world_size;               /* of all hosts */
   unsigned sequence;
   int spins;                    /* before sleeping */
   bool joined;                  /* all ranks have been here */
 };
 
-/* Take the inherited descriptor FD as RANK of SIZE, and wait for the others.  */
-mm_status mm_hold_open (struct mm_hold *h, int fd, int rank, int size, double timeout) MM_NODISCARD;
+/* Take the descriptor FD of a window as RANKS says, and wait for the others of this host.  FD is closed with
+   the hold, also after a failure.  */
+mm_status mm_hold_open (struct mm_hold *h, int fd, const struct mm_ranks *ranks, double timeout) MM_NODISCARD;
 void mm_hold_close (struct mm_hold *h);
+
+/* A window that has a NAME until mm_window_unname, for ranks that do not inherit it; with as much memory as they
+   need to begin with.  MM_EIO telling how much there is.  */
+enum { MM_WINDOW_NAME = 48 };
+mm_status mm_window_named (int size, char name[MM_WINDOW_NAME], int *fd) MM_NODISCARD;
+mm_status mm_window_find (const char *name, int *fd) MM_NODISCARD;
+void mm_window_unname (const char *name);
+
+/* Record the calling thread's failure for the ranks of this host, who would wait in vain for this one.  */
+void mm_hold_tell (struct mm_hold *h);
+
+/* Record that BYTES of shared memory of FD, for WHAT, could not be had; errno says why.  */
+mm_status mm_window_fail_memory (int fd, const char *what, size_t bytes);
 
 /* Half HALF of the staging of RANK.  */
 char *mm_hold_stage (const struct mm_hold *h, int rank, int half);

@@ -2,7 +2,7 @@
    SPDX-License-Identifier: Apache-2.0
 
    One table of operations behind which transports stand: self (one process); shm (ranks of one host, through
-   shared memory).
+   shared memory); mpi+shm (several hosts, by MPI, and shm inside each); mpi (messages of MPI only).
 
    Calls are collective: every rank makes them in the same order, with the same counts; where ranks are seen to
    differ, the call is MM_EINVAL and says who does what.  Counts are of elements, in size_t.  One thread owns a
@@ -25,9 +25,9 @@ struct mm_comm;                 /* opaque */
 
 /* ---- joining ---- */
 
-/* Join the ranks that a launcher started, through the transport NAME: "auto", "self" or "shm".  "auto" takes
-   what the environment asks for (minimind-launch's variables below), and self without any.  TIMEOUT: seconds
-   that a call waits for a peer, 0 for ever; here at most 60, within which all ranks must have come and
+/* Join the ranks that a launcher started, through the transport NAME: "auto" or one of mm_comm_list.  "auto" takes
+   what the environment asks for: shm under minimind-launch, mpi+shm under mpirun or srun, and self without any.
+   TIMEOUT: seconds that a call waits for a peer, 0 for ever; here at most 60, within which all ranks must have come and
    mm_comm_check must have passed.
 
    MM_EUSAGE if this build lacks the transport, or if the environment tells of more than one rank but not how
@@ -37,7 +37,7 @@ struct mm_comm;                 /* opaque */
 mm_status mm_comm_open (const char *name, double timeout, struct mm_comm **c) MM_NODISCARD;
 void mm_comm_close (struct mm_comm *c);         /* accepts NULL; waits for nobody */
 
-/* Names of the transports in this build, for --version and messages: "self, shm".  */
+/* Names of the transports in this build, for --version and messages: "self, shm, mpi, mpi+shm".  */
 const char *mm_comm_list (void);
 
 const char *mm_comm_name (const struct mm_comm *c);     /* the transport in use */

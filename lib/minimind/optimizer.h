@@ -38,8 +38,8 @@ mm_status mm_optimizer_create (struct mm_model *model, struct mm_optimizer *o) M
 void mm_optimizer_free (struct mm_model *model, struct mm_optimizer *o);
 
 /* Norm of the reduced gradient (of which the part need be there) over N_TARGETS, clip, AdamW, zero the gradient,
-   refresh the model.  *NORM gets the norm before clipping.  When it is not finite, or N_TARGETS is 0 (*NORM is NaN then),
-   nothing is updated and the gradient is zeroed: o->updates tells.  RATE is the learning rate of this
+   refresh the model.  *NORM gets the norm before clipping.  When it is not finite, or N_TARGETS is 0 (*NORM is NaN
+   then), nothing is updated and the gradient is zeroed: o->updates tells.  RATE is the learning rate of this
    update, rounded to float32 here.  Weight decay falls on matrices only.  Formulas: docs/numerics.md.  */
 mm_status mm_optimizer_step (struct mm_model *model, struct mm_optimizer *o, double rate,
                              uint64_t n_targets, double *norm) MM_NODISCARD;

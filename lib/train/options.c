@@ -78,7 +78,7 @@ static const struct argp_option options[] = {
     "leave with status 75 when a rank has not come for SECONDS; 0: wait for ever [1800]", 15 },
   { "check-replicas", OPT_CHECK_REPLICAS, "N", 0,
     "compare the ranks' parameters each N steps, beside the start and each save [0: only there]", 15 },
-  { "transport", OPT_TRANSPORT, "NAME", 0, "how ranks talk: auto, self (one process), shm or mpi [auto]", 15 },
+  { "transport", OPT_TRANSPORT, "NAME", 0, "how ranks talk: auto, self (one process), shm, mpi or mpi+shm [auto]", 15 },
   { 0 }
 };
 

@@ -21,4 +21,16 @@ ranks ()
   if test "$n" = 1; then "$@"; else minimind-launch -n "$n" -- "$@"; fi
 }
 
+# gone PID: it ends within ten seconds; what nobody has waited for counts.
+gone ()
+{
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)
+    case $state in ''|Z) return 0 ;; esac
+    sleep 1
+  done
+  echo "process $1 is still there: $state"
+  return 1
+}
+
 digest_of () { minimind-ckpt-inspect --sha256 "$1" | sed 's/ .*//'; }

@@ -90,8 +90,12 @@ long_run ()
 }
 # The process of rank R of the run.
 rank_process () { for p in $(pgrep -P $launcher); do tr '\0' '\n' </proc/$p/environ | grep -q -x "MM_RANK=$1" && echo $p; done; }
-gone () { i=0; while test -n "$(pgrep -f 'output=long' -g "$group")" && test $i -lt 100; do sleep 0.05; i=$((i + 1)); done
-          test -z "$(pgrep -f 'output=long' -g "$group")"; }
+all_gone ()
+{
+  i=0
+  while test -n "$(pgrep -f 'output=long' -g "$group")" && test $i -lt 100; do sleep 0.05; i=$((i + 1)); done
+  test -z "$(pgrep -f 'output=long' -g "$group")"
+}
 lost ()
 {
   long_run
@@ -99,13 +103,13 @@ lost ()
   kill -"$2" "$victim"
   wait $launcher; result=$?
   cat said
-  test $result = 75 && grep -e "$3" said && gone && minimind-ckpt-inspect --verify long
+  test $result = 75 && grep -e "$3" said && all_gone && minimind-ckpt-inspect --verify long
 }
 if command -v pgrep >/dev/null; then
   ok "a rank that is killed is named, status 75, checkpoints stand" lost 1 KILL 'rank 1 of 3 (process [0-9]*) ended'
   ok "rank 0, too" lost 0 KILL 'rank 0 of 3 (process [0-9]*) ended'
   ok "a rank that hangs is named at the deadline" lost 2 STOP 'rank 2 of 3 has not come to a .* within 2 s'
-  saved () { long_run; group=$(rank_process 0); kill -TERM $launcher; wait $launcher; test $? = 75 && grep 'stopped and saved' said && gone; }
+  saved () { long_run; group=$(rank_process 0); kill -TERM $launcher; wait $launcher; test $? = 75 && grep 'stopped and saved' said && all_gone; }
   ok "SIGTERM to the launcher: saved, status 75" saved
 else
   tap_skip "ranks that are lost" "no pgrep"

@@ -1,0 +1,366 @@
+/* mpi.c -- ranks that mpirun or srun started, on any number of hosts.
+   SPDX-License-Identifier: Apache-2.0
+
+   Ranks of one host work through memory that they share (shm.c), and one of them, the host's leader, exchanges
+   messages with the others' (mpi_hosts.c).  The flat transport takes each rank for a host of its own: for hosts
+   whose ranks cannot share memory.  MPI's own collectives serve to get acquainted only: they have no
+   deadline, and sum in an order that depends on the library.  */
+
+#include <config.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <minimind/cli.h>
+#include <minimind/memory.h>
+
+#include "mpi_hosts.h"
+#include "window.h"
+
+struct mpi
+{
+  bool flat;
+  MPI_Comm leaders;             /* MPI_COMM_NULL on other ranks */
+  struct mm_hosts hosts;        /* on leaders */
+  int n_hosts;
+  int *host_of, *local_of;      /* of each rank: its host, its place among the ranks of that */
+  int *leader_of;               /* of each host */
+  struct mm_comm *local;        /* the ranks of this host; NULL: this one is alone */
+  struct mm_range *parts, *local_parts;
+};
+
+/* ---- getting acquainted ---- */
+
+/* Nothing interrupts MPI_Init when a peer never comes.  */
+static void
+give_up (int signo)
+{
+  static const char text[] = "the ranks that mpirun started have not found each other within a minute\n";
+
+  (void) signo;
+  if (write (STDERR_FILENO, text, sizeof text - 1) < 0)
+    _exit (MM_EXIT_FAILURE);
+  _exit (MM_EXIT_RESUME);
+}
+
+static mm_status
+start_mpi (struct mm_comm *c)
+{
+  struct sigaction before, now = { .sa_handler = give_up };
+  int thread_level, initialized;
+
+  MPI_Initialized (&initialized);
+  if (!initialized)
+    {
+      sigaction (SIGALRM, &now, &before);
+      alarm ((unsigned) c->timeout + 1);
+      MPI_Init_thread (NULL, NULL, MPI_THREAD_FUNNELED, &thread_level);
+      alarm (0);
+      sigaction (SIGALRM, &before, NULL);
+    }
+  prctl (PR_SET_PDEATHSIG, SIGKILL);    /* nobody is left behind when mpirun's daemon is killed */
+  MPI_Comm_set_errhandler (MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank (MPI_COMM_WORLD, &c->rank);
+  MPI_Comm_size (MPI_COMM_WORLD, &c->size);
+  return MM_OK;
+}
+
+static mm_status
+make_room (struct mm_comm *c, struct mpi *m)
+{
+  size_t n = (size_t) c->size;
+  mm_status st = mm_alloc ("ranks", n, sizeof *m->host_of, &m->host_of);
+
+  if (st == MM_OK)
+    st = mm_alloc ("ranks", n, sizeof *m->local_of, &m->local_of);
+  if (st == MM_OK)
+    st = mm_alloc ("ranks", n, sizeof *m->leader_of, &m->leader_of);
+  if (st == MM_OK)
+    st = mm_alloc ("parts of ranks", n, sizeof *m->parts, &m->parts);
+  return st == MM_OK ? mm_alloc ("parts of ranks", n, sizeof *m->local_parts, &m->local_parts) : st;
+}
+
+/* Who is on which host, and who leads there.  HERE: the ranks of this one.  */
+static mm_status
+find_hosts (struct mm_comm *c, struct mpi *m, MPI_Comm here)
+{
+  int host = 0;
+
+  MPI_Comm_rank (here, &c->local_rank);
+  MPI_Comm_size (here, &c->local_size);
+  MPI_Comm_split (MPI_COMM_WORLD, c->local_rank == 0 ? 0 : MPI_UNDEFINED, c->rank, &m->leaders);
+  if (m->leaders != MPI_COMM_NULL)
+    {
+      MPI_Comm_rank (m->leaders, &host);
+      MPI_Comm_size (m->leaders, &m->n_hosts);
+      MPI_Comm_set_errhandler (m->leaders, MPI_ERRORS_RETURN);
+    }
+  MPI_Bcast (&host, 1, MPI_INT, 0, here);
+  MPI_Bcast (&m->n_hosts, 1, MPI_INT, 0, here);
+  MPI_Allgather (&host, 1, MPI_INT, m->host_of, 1, MPI_INT, MPI_COMM_WORLD);
+  MPI_Allgather (&c->local_rank, 1, MPI_INT, m->local_of, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int r = 0; r < c->size; r++)
+    if (m->local_of[r] == 0)
+      m->leader_of[m->host_of[r]] = r;
+  if (m->leaders == MPI_COMM_NULL)
+    return MM_OK;
+  return mm_hosts_open (&m->hosts, m->leaders, host, m->n_hosts, m->leader_of);
+}
+
+/* The worst status of the ranks of HERE, before they have a window to agree in.  */
+static mm_status
+agree_here (MPI_Comm here, mm_status st)
+{
+  int mine = st, worst = st;
+
+  MPI_Allreduce (&mine, &worst, 1, MPI_INT, MPI_MIN, here);
+  return st == MM_OK && worst < 0 ? mm_fail ((mm_status) worst, "%s", "") : st;
+}
+
+/* The leader makes the window, the others find it by its name, which then goes.  */
+static mm_status
+share_window (struct mm_comm *c, struct mpi *m, MPI_Comm here)
+{
+  char name[MM_WINDOW_NAME] = "";
+  struct mm_ranks ranks = { .rank = c->rank, .size = c->size, .local_rank = c->local_rank,
+                            .local_size = c->local_size, .window = -1 };
+  mm_status st = mm_alloc ("communicator", 1, sizeof *m->local, &m->local);
+
+  if (st == MM_OK)
+    *m->local = (struct mm_comm) { .transport = &mm_transport_shm, .timeout = c->timeout };
+  if (st == MM_OK && c->local_rank == 0)
+    st = mm_window_named (c->local_size, name, &ranks.window);
+  MPI_Bcast (name, sizeof name, MPI_CHAR, 0, here);
+  st = agree_here (here, st);
+  if (st == MM_OK && c->local_rank > 0)
+    st = mm_window_find (name, &ranks.window);
+  st = agree_here (here, st);
+  if (c->local_rank == 0)
+    mm_window_unname (name);
+  if (st < 0)
+    {
+      if (ranks.window >= 0)
+        close (ranks.window);
+      return st;
+    }
+  return mm_shm_join (m->local, &ranks);
+}
+
+static mm_status
+open_mpi (struct mm_comm *c, bool flat)
+{
+  struct mpi *m;
+  MPI_Comm here;
+  mm_status st = mm_alloc ("communicator", 1, sizeof *m, &m);
+
+  if (st < 0)
+    return st;
+  m->flat = flat;
+  m->leaders = MPI_COMM_NULL;
+  c->state = m;
+  st = start_mpi (c);
+  if (st == MM_OK)
+    st = make_room (c, m);
+  if (st < 0)
+    return st;
+  if (flat)
+    MPI_Comm_dup (MPI_COMM_SELF, &here);
+  else
+    MPI_Comm_split_type (MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here);
+  st = find_hosts (c, m, here);
+  st = agree_here (MPI_COMM_WORLD, st);
+  if (st == MM_OK && c->local_size > 1)
+    st = share_window (c, m, here);
+  st = agree_here (MPI_COMM_WORLD, st);
+  MPI_Comm_free (&here);
+  return st;
+}
+
+static mm_status
+mpi_open (struct mm_comm *c, const struct mm_ranks *ranks)
+{
+  (void) ranks;
+  return open_mpi (c, false);
+}
+
+static mm_status
+mpi_open_flat (struct mm_comm *c, const struct mm_ranks *ranks)
+{
+  (void) ranks;
+  return open_mpi (c, true);
+}
+
+static void
+mpi_close (struct mm_comm *c)
+{
+  static const struct timespec while_rank_0_tells = { .tv_nsec = 300000000 };
+  struct mpi *m = c->state;
+
+  if (!m)
+    return;
+  /* mpirun ends all when the first leaves with a failure.  */
+  if (c->failed && c->rank > 0)
+    nanosleep (&while_rank_0_tells, NULL);
+  mm_comm_close (m->local);
+  mm_hosts_close (&m->hosts);
+  if (m->leaders != MPI_COMM_NULL && c->broken == MM_OK)
+    MPI_Comm_free (&m->leaders);
+  free (m->host_of);
+  free (m->local_of);
+  free (m->leader_of);
+  free (m->parts);
+  free (m->local_parts);
+  free (m);
+  /* With a peer lost it would wait for ever; mpirun then ends the others by itself.  */
+  if (c->broken == MM_OK)
+    MPI_Finalize ();
+}
+
+/* ---- operations ---- */
+
+static bool
+is_leader (const struct mpi *m)
+{
+  return m->leaders != MPI_COMM_NULL;
+}
+
+/* This rank's part between hosts failed: those of its host would wait in vain.  */
+static mm_status
+tell_host (struct mpi *m, mm_status st)
+{
+  if (st < 0 && m->local)
+    mm_shm_tell (m->local);
+  return st;
+}
+
+static void
+set_timeouts (struct mm_comm *c, struct mpi *m)
+{
+  m->hosts.timeout = c->timeout;
+  /* A leader that waits for another host is the first to lose patience, and tells.  */
+  if (m->local)
+    m->local->timeout = m->n_hosts > 1 && c->timeout > 0 ? 2 * c->timeout + 10 : c->timeout;
+}
+
+/* Across hosts, where there are several, by leaders.  */
+#define AMONG_HOSTS(m, call) \
+  ((m)->n_hosts > 1 && is_leader (m) ? tell_host (m, call) : MM_OK)
+
+static mm_status
+mpi_alloc (struct mm_comm *c, const char *what, size_t bytes, void **p)
+{
+  struct mpi *m = c->state;
+  mm_status st = MM_OK;
+
+  set_timeouts (c, m);
+  *p = NULL;
+  if (m->local)
+    st = m->local->transport->alloc (m->local, what, bytes, p);
+  return m->n_hosts > 1 ? mm_comm_agree (c, st) : st;
+}
+
+static mm_status
+mpi_barrier (struct mm_comm *c)
+{
+  struct mpi *m = c->state;
+  mm_status st = MM_OK;
+
+  set_timeouts (c, m);
+  if (m->local)
+    st = mm_comm_barrier (m->local);
+  if (st == MM_OK)
+    st = AMONG_HOSTS (m, mm_hosts_barrier (&m->hosts));
+  return st == MM_OK && m->local && m->n_hosts > 1 ? mm_comm_barrier (m->local) : st;
+}
+
+/* To the ranks of this host from its leader.  */
+static mm_status
+spread (struct mpi *m, void *data, size_t bytes)
+{
+  return m->local && m->n_hosts > 1 ? mm_comm_broadcast (m->local, data, bytes, 0) : MM_OK;
+}
+
+static mm_status
+mpi_broadcast (struct mm_comm *c, void *data, size_t bytes, int root)
+{
+  struct mpi *m = c->state;
+  int home = m->host_of[root];
+  mm_status st = MM_OK;
+
+  set_timeouts (c, m);
+  if (m->local && m->host_of[c->rank] == home)
+    st = mm_comm_broadcast (m->local, data, bytes, m->local_of[root]);
+  if (st == MM_OK)
+    st = AMONG_HOSTS (m, mm_hosts_broadcast (&m->hosts, data, bytes, home));
+  return st == MM_OK && m->host_of[c->rank] != home ? spread (m, data, bytes) : st;
+}
+
+static mm_status
+mpi_sum (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
+{
+  struct mpi *m = c->state;
+  mm_status st = MM_OK;
+
+  set_timeouts (c, m);
+  if (m->local)
+    st = m->local->transport->sum (m->local, type, data, count);
+  if (st == MM_OK)
+    st = AMONG_HOSTS (m, mm_hosts_sum (&m->hosts, type, data, count));
+  return st == MM_OK ? spread (m, data, count * mm_sum_size (type)) : st;
+}
+
+/* Where each host has one rank this spares half of the messages.  */
+static mm_status
+mpi_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain)
+{
+  struct mpi *m = c->state;
+
+  if (m->n_hosts == 1)
+    {
+      set_timeouts (c, m);
+      return m->local ? m->local->transport->reduce_scatter (m->local, type, data, count, grain) : MM_OK;
+    }
+  if (m->n_hosts < c->size)
+    return mpi_sum (c, type, data, count);
+  set_timeouts (c, m);
+  for (int r = 0; r < c->size; r++)
+    m->parts[m->host_of[r]] = mm_range_of (c, r, count, mm_sum_size (type), grain);
+  return mm_hosts_reduce (&m->hosts, type, data, m->parts);
+}
+
+static mm_status
+mpi_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
+{
+  struct mpi *m = c->state;
+  mm_status st = MM_OK;
+
+  set_timeouts (c, m);
+  for (int r = 0; r < c->size; r++)
+    {
+      m->parts[r] = mm_range_of (c, r, count, size, grain);
+      if (m->host_of[r] == m->host_of[c->rank])
+        m->local_parts[m->local_of[r]] = m->parts[r];
+    }
+  if (m->local)
+    st = mm_shm_exchange (m->local, data, count * size, m->local_parts);
+  if (st == MM_OK)
+    st = AMONG_HOSTS (m, mm_hosts_exchange (&m->hosts, data, m->parts, m->host_of, c->size));
+  return st == MM_OK ? spread (m, data, count * size) : st;
+}
+
+const struct mm_transport mm_transport_mpi = {
+  .name = "mpi+shm", .open = mpi_open, .close = mpi_close, .alloc = mpi_alloc, .barrier = mpi_barrier,
+  .broadcast = mpi_broadcast, .sum = mpi_sum, .reduce_scatter = mpi_reduce_scatter,
+  .all_gather = mpi_all_gather
+};
+
+const struct mm_transport mm_transport_mpi_flat = {
+  .name = "mpi", .open = mpi_open_flat, .close = mpi_close, .alloc = mpi_alloc, .barrier = mpi_barrier,
+  .broadcast = mpi_broadcast, .sum = mpi_sum, .reduce_scatter = mpi_reduce_scatter,
+  .all_gather = mpi_all_gather
+};
