@@ -44,6 +44,7 @@ struct job
   bool asked;                   /* by a signal to end */
   enum stage stage;
   double due;                   /* when the stage ends; s of mm_now */
+  bool ranks_seen, ranks_gone;  /* of mpirun, on this host */
   int status;                   /* see launch() */
 };
 
@@ -236,6 +237,21 @@ make_room (struct job *j)
   return st;
 }
 
+/* mpirun whose ranks here have all ended, and which does not end, waits for a host that is lost.  */
+static void
+watch_mpirun (struct job *j)
+{
+  int ranks;
+
+  if (!j->config->hosts || j->ranks_gone || j->stage != RUNNING || j->running == 0)
+    return;
+  ranks = launch_ranks_below (j->ranks[0].pid);
+  j->ranks_gone = j->ranks_seen && ranks == 0;
+  j->ranks_seen = j->ranks_seen || ranks > 0;
+  if (j->ranks_gone)
+    next_stage (j);
+}
+
 static mm_status
 watch_ranks (struct job *j)
 {
@@ -245,9 +261,13 @@ watch_ranks (struct job *j)
   while (j->running > 0 && st == MM_OK)
     {
       st = watch (j, true, wait_time (j), &open);
+      watch_mpirun (j);
       if (j->stage != RUNNING && mm_now () >= j->due)
         next_stage (j);
     }
+  /* It was ended because of a lost host, whatever it made of that.  */
+  if (j->ranks_gone && j->stage >= TERMINATING)
+    j->status = MM_EXIT_RESUME;
   if (st == MM_OK)
     st = drain (j);
   return st == MM_OK ? check_report (j) : st;
@@ -258,9 +278,7 @@ static void
 clean_up (struct job *j)
 {
   signal_ranks (j, SIGKILL);
-  for (int r = 0; r < j->n && j->ranks; r++)
-    if (j->ranks[r].pid > 0)
-      waitpid (j->ranks[r].pid, NULL, 0);
+  launch_end_children ();
   for (int i = 0; i < 2 * j->n && j->relays; i++)
     launch_relay_close (&j->relays[i]);
   if (j->report >= 0)

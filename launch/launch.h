@@ -53,6 +53,14 @@ void launch_relay_open (struct launch_relay *r, int rank, int from, int to);
 mm_status launch_relay_move (struct launch_relay *r) MM_NODISCARD;
 void launch_relay_close (struct launch_relay *r);
 
+/* ---- processes.c ---- */
+
+/* How many children of process MPIRUN are ranks.  */
+int launch_ranks_below (int mpirun);
+
+/* Kill and wait for all children of this process, and what they leave to it.  */
+void launch_end_children (void);
+
 /* ---- hosts.c ---- */
 
 /* The mpirun command, NULL-terminated, that runs C's across its hosts; the caller frees the array only.

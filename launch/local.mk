@@ -1,6 +1,7 @@
 bin_PROGRAMS += minimind-launch
 tools += minimind-launch
-minimind_launch_SOURCES = launch/main.c launch/launch.c launch/launch.h launch/ranks.c launch/relay.c launch/hosts.c
+minimind_launch_SOURCES = launch/main.c launch/launch.c launch/launch.h launch/ranks.c launch/relay.c \
+  launch/hosts.c launch/processes.c
 pages += man/minimind-launch.1
 EXTRA_DIST += man/launch.h2m
 

@@ -18,6 +18,18 @@ same () { found=$(digest_of "$1"); echo "found $found, want $goal"; test "$found
 
 # straight RANKS THREADS ZERO TRANSPORT
 straight () { rm -rf next; mpi "$1" $(pretrain next --threads="$2" --zero="$3" --transport="$4") && same next; }
+# cell RANKS THREADS ZERO TRANSPORT [RANKS]
+cell ()
+{
+  if test -z "${5-}"; then straight "$@"; return; fi
+  rm -rf next
+  status_is 75 mpi $1 $(pretrain next --threads=$2 --zero=$3 --transport=$4 --stop-after=7) \
+    && mpi $5 $(pretrain next --threads=$2 --zero=$((1 - $3)) --transport=$4) && same next
+}
+if test "${MM_LONG-}"; then
+  matrix cell mpi
+  matrix cell auto
+fi
 for cell in '2 1 0 mpi' '3 1 1 mpi' '5 1 0 mpi' '4 1 1 auto' '3 2 0 auto'; do
   ok "ranks, threads, ZeRO, transport: $cell" straight $cell
 done

@@ -33,4 +33,18 @@ gone ()
   return 1
 }
 
+# matrix FUNCTION TRANSPORT: all ranks, threads, ZeRO; straight, and resumed on another number of ranks.
+matrix ()
+{
+  for n in 1 2 3 4 5 8; do
+    case $n in 1) other=5 ;; 2) other=3 ;; 3) other=8 ;; 4) other=1 ;; 5) other=2 ;; 8) other=4 ;; esac
+    for threads in 1 2; do
+      for zero in 0 1; do
+        ok "$2: $n ranks, $threads threads, ZeRO $zero" "$1" $n $threads $zero $2
+        ok "$2: $n ranks, $threads threads, ZeRO $zero, then $other ranks" "$1" $n $threads $zero $2 $other
+      done
+    done
+  done
+}
+
 digest_of () { minimind-ckpt-inspect --sha256 "$1" | sed 's/ .*//'; }

@@ -19,6 +19,9 @@ resumed ()
   status_is 75 ranks "$1" $(pretrain next --threads="$2" --zero="$3" --stop-after=7) \
     && ranks "$4" $(pretrain next --threads="$2" --zero=$((1 - $3))) && same next
 }
+# cell RANKS THREADS ZERO TRANSPORT [RANKS]
+cell () { if test "${5-}"; then resumed $1 $2 $3 $5; else straight $1 $2 $3; fi; }
+test "${MM_LONG-}" && matrix cell shm
 for cell in '2 1 0' '2 2 1' '3 1 1' '3 2 0' '4 1 0' '4 1 1' '5 1 1' '8 1 0' '8 1 1'; do
   ok "ranks, threads, ZeRO: $cell" straight $cell
 done

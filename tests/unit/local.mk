@@ -13,6 +13,7 @@ unit_tests += tests/unit/plan
 unit_tests += tests/unit/state
 unit_tests += tests/unit/report
 unit_tests += tests/unit/trainer
+unit_tests += tests/unit/ranks
 unit_tests += tests/unit/optimizer
 unit_tests += tests/unit/batch
 unit_tests += tests/unit/order
