@@ -116,16 +116,16 @@ def write_lines(path):
 
 
 def main():
-    folder, sources = sys.argv[1], []
+    folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
     for name, packages in (("english", ENGLISH), ("chinese", CHINESE)):
-        path = os.path.join(folder, name + ".txt")
-        if not os.path.exists(path):
-            collect(path, packages, name == "chinese", sources)
-            write_lines(path)
-    if sources:
+        path, sources = os.path.join(folder, name + ".txt"), []
+        if os.path.exists(path):
+            continue
+        collect(path, packages, name == "chinese", sources)
+        write_lines(path)
         with open(os.path.join(folder, "sources"), "a", encoding="utf-8") as f:
-            f.write("\n".join(sources) + "\n")
+            f.write("".join(line + "\n" for line in sources))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@
      bench/text [TOKENIZER.json...]
 
    Each tokenizer with English and Chinese text, one and two threads: every byte once, by encoders whose caches are
-   empty, ids kept; the median of RUNS, half of them before and half after the peers (text_peers.py, run by the
-   Python that BENCH_PYTHON names).  BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py
+   empty, ids kept; the median of RUNS.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.  BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py
    fills where they are missing; BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400
    tokens is trained on both texts.  */
 
@@ -110,7 +109,7 @@ run_peers (const char *tokenizer, const char *text, int threads, double ours, si
     if (sscanf (line, "%63s %63s %lf %zu %zu", name, version, &speed, &bytes, &ids) == 5)
       printf ("    %-10s %-8s %8.1f MB/s%s   ratio %6.2f%s\n", name, version, speed,
               bytes < (size_t) info.st_size ? " (first 4 MB)" : "", ours / speed,
-              bytes == (size_t) info.st_size && ids != n_ids ? "   OTHER IDS" : "");
+              bytes == (size_t) info.st_size && ids != 0 && ids != n_ids ? "   OTHER IDS" : "");
     else
       printf ("    %s", line);
   if (f)

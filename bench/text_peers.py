@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Other tokenizers beside bench/text: prints "NAME VERSION MB_PER_SECOND BYTES IDS" for each.
+"""Other tokenizers beside bench/text: prints "NAME VERSION MB_PER_SECOND BYTES IDS" for each (0: not compared).
 
 Usage: text_peers.py TOKENIZER.json TEXT THREADS
 
@@ -40,13 +40,13 @@ def gigatoken_speed(path, data, threads):
     parts = parts_of(data)
     for _ in range(3):
         t = gigatoken.Tokenizer(path)
-        took, ids = seconds(lambda: t.encode_batch(parts, parallel=threads > 1))
+        took, _ = seconds(lambda: t.encode_batch(parts, parallel=threads > 1))
         ways["parts"].append(took)
         if threads == 1:
             t = gigatoken.Tokenizer(path)
-            ways.setdefault("whole", []).append(seconds(lambda: t.encode(data))[0])
-    n = sum(len(row) for row in ids)
-    return min(statistics.median(w) for w in ways.values()), len(data), n
+            took, ids = seconds(lambda: t.encode(data))
+            ways.setdefault("whole", []).append(took)
+    return min(statistics.median(w) for w in ways.values()), len(data), len(ids) if threads == 1 else 0
 
 
 def bytes_of_spelling():

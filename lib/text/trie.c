@@ -87,6 +87,18 @@ fits (const struct builder *b, size_t block, const unsigned char *bytes, size_t 
 
   if (b->n_unused[block] < n)
     return false;
+  if (n == 1)
+    {
+      const uint8_t *place = memchr (unused, 1, BLOCK);
+
+      for (; place; place = memchr (place + 1, 1, (size_t) (unused + BLOCK - (place + 1))))
+        if (bases[(place - unused) ^ bytes[0]])
+          {
+            *base = (uint32_t) (block * BLOCK) + ((uint32_t) (place - unused) ^ bytes[0]);
+            return true;
+          }
+      return false;
+    }
   for (unsigned x = 0; x < BLOCK; x++)
     {
       size_t i = 0;
