@@ -2,8 +2,7 @@
    SPDX-License-Identifier: Apache-2.0
 
    vocab_text words|han MB: on standard output.  Words are as frequent as their number is low (Zipf), spelt by their
-   number in syllables; the numbers have no end, so that distinct words grow with the text as in real corpora, a
-   little faster.  han: runs of one to twelve characters of a few thousand, low ones more frequent: nearly all runs
+   number in syllables; one in twenty is of a thousand million, so that distinct words grow with the text.  han: runs of one to twelve characters of a few thousand, low ones more frequent: nearly all runs
    are distinct.  */
 
 #include <config.h>
@@ -40,7 +39,7 @@ put_word (char *p)
   size_t n = 0;
 
   p[n++] = ' ';
-  for (uint64_t r = rank (32) + 1; r; r >>= 5)
+  for (uint64_t r = rank (draw () < 0.95 ? 16 : 30) + 1; r; r >>= 5)
     n += (size_t) sprintf (p + n, "%s", syllables[r & 31]);
   if (draw () < 0.1)
     n += (size_t) sprintf (p + n, "%s", draw () < 0.6 ? "," : ".\n");

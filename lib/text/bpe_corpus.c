@@ -16,7 +16,7 @@
 enum
 {
   FEW = 4096,                   /* counts below have a table */
-  BREATH = 4096,                /* pieces between two looks at memory */
+  BREATH = 1024,                /* pieces between two looks at memory */
   /* What laying out and learning take for each place: a symbol, its places in lists of pairs as they arise, queues.
      8 million places of Chinese and 13 million of random words took 18 bytes each, counts included.  */
   PLACE_MEMORY = 24

@@ -37,7 +37,7 @@ enum
   TEMP_LARGE = 1 << 20,         /* the same in a temporary file, which has pages to waste but few mappings */
   TEMP_CHUNK = 1 << 23,
   AHEAD = 16,                   /* places fetched ahead */
-  BREATH = 4096                 /* places between two looks at memory */
+  BREATH = 1024                 /* places between two looks at memory */
 };
 
 /* Where a pair arose, ascending.  Many places may be of the past.  */
