@@ -60,7 +60,7 @@ ok "two hosts of one rank" straight 1 1
 link_down ()
 {
   rm -rf long
-  across 1 $(pretrain long --steps=1000000 --save-every=50 --keep=2 --threads=1 --timeout=3) 2>said & launcher=$!
+  across 1 $(pretrain long --steps=1000000 --save-every=50 --keep=2 --threads=1 --timeout=8) 2>said & launcher=$!
   i=0; while test ! -e long/latest && test $i -lt 600; do sleep 0.05; i=$((i + 1)); done
   ip -n $a link set mmva$$ down
   wait $launcher; result=$?

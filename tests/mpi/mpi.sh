@@ -67,7 +67,7 @@ ok "more ranks than micro-batches" status_of_all
 lost ()
 {
   rm -rf long
-  mpi 3 $(pretrain long --steps=1000000 --save-every=50 --threads=1 --transport="$1" --timeout=2) 2>said &
+  mpi 3 $(pretrain long --steps=1000000 --save-every=50 --threads=1 --transport="$1" --timeout=8) 2>said &
   i=0; while test ! -e long/latest && test $i -lt 400; do sleep 0.05; i=$((i + 1)); done
   for p in $(pgrep -f 'output=long .*transport='"$1"); do
     if tr '\0' '\n' <"/proc/$p/environ" | grep -q -x OMPI_COMM_WORLD_RANK=1; then victim=$p; fi

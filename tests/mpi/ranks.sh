@@ -83,11 +83,12 @@ ok "a refusal of rank 0 is told once" busy
 
 # ---- ranks that are lost ----
 
-# A run that lasts until it is ended, in the background, as $!; wait for its first checkpoint.
+# A run that lasts until it is ended, in the background, as $launcher; wait for its first checkpoint.  TIMEOUT: of ranks,
+# longer than a save takes on a busy machine.
 long_run ()
 {
   rm -rf long
-  minimind-launch -n 3 "$@" -- $(pretrain long --steps=1000000 --save-every=50 --keep=2 --timeout=2 --threads=1) \
+  minimind-launch -n 3 -- $(pretrain long --steps=1000000 --save-every=50 --keep=2 --timeout="$1" --threads=1) \
     2>said & launcher=$!
   i=0; while test ! -e long/latest && test $i -lt 400; do sleep 0.05; i=$((i + 1)); done
 }
@@ -101,7 +102,7 @@ all_gone ()
 }
 lost ()
 {
-  long_run
+  long_run "$4"
   group=$(rank_process 0) victim=$(rank_process "$1")
   kill -"$2" "$victim"
   wait $launcher; result=$?
@@ -109,10 +110,10 @@ lost ()
   test $result = 75 && grep -e "$3" said && all_gone && minimind-ckpt-inspect --verify long
 }
 if command -v pgrep >/dev/null; then
-  ok "a rank that is killed is named, status 75, checkpoints stand" lost 1 KILL 'rank 1 of 3 (process [0-9]*) ended'
-  ok "rank 0, too" lost 0 KILL 'rank 0 of 3 (process [0-9]*) ended'
-  ok "a rank that hangs is named at the deadline" lost 2 STOP 'rank 2 of 3 has not come to a .* within 2 s'
-  saved () { long_run; group=$(rank_process 0); kill -TERM $launcher; wait $launcher; test $? = 75 && grep 'stopped and saved' said && all_gone; }
+  ok "a rank that is killed is named, status 75, checkpoints stand" lost 1 KILL 'rank 1 of 3 (process [0-9]*) ended' 600
+  ok "rank 0, too" lost 0 KILL 'rank 0 of 3 (process [0-9]*) ended' 600
+  ok "a rank that hangs is named at the deadline" lost 2 STOP 'rank 2 of 3 has not come to a .* within 8 s' 8
+  saved () { long_run 600; group=$(rank_process 0); kill -TERM $launcher; wait $launcher; test $? = 75 && grep 'stopped and saved' said && all_gone; }
   ok "SIGTERM to the launcher: saved, status 75" saved
 else
   tap_skip "ranks that are lost" "no pgrep"
