@@ -4,9 +4,9 @@
      bench/text [TOKENIZER.json...]
 
    Each tokenizer with English and Chinese text, one and two threads: every byte once, by encoders whose caches are
-   empty, ids kept; the median of RUNS.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.  BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py
-   fills where they are missing; BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400
-   tokens is trained on both texts.  */
+   empty, ids kept; the median of RUNS.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.
+   BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py fills where they are missing;
+   BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400 tokens is trained on both texts.  */
 
 #include <config.h>
 

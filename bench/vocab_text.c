@@ -2,8 +2,8 @@
    SPDX-License-Identifier: Apache-2.0
 
    vocab_text words|han MB: on standard output.  Words are as frequent as their number is low (Zipf), spelt by their
-   number in syllables; one in twenty is of a thousand million, so that distinct words grow with the text.  han: runs of one to twelve characters of a few thousand, low ones more frequent: nearly all runs
-   are distinct.  */
+   number in syllables; one in twenty is of a thousand million, so that distinct words grow with the text.
+   han: runs of one to twelve characters of a few thousand, low ones more frequent: nearly all runs are distinct.  */
 
 #include <config.h>
 
