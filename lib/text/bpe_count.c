@@ -413,6 +413,7 @@ gather (struct mm_counter *c)
 
   if (c->o.max_memory && c->o.n_threads > 1 && !c->temp && 2 * mm_counter_memory (c) > c->o.max_memory - BASE_MEMORY)
     st = spill (c, &c->workers[0].words);
+  c->workers[0].words.limit = 0;        /* there is room for all: no more may be spilled */
   for (int i = c->temp ? 0 : 1; st == MM_OK && i < c->o.n_threads; i++)
     if (c->temp)
       st = mm_runs_add (&c->runs, &c->workers[i].words);
