@@ -1,7 +1,8 @@
 /* gemm.c -- driver of products: outputs are split over the threads, chains over the caches.
    SPDX-License-Identifier: Apache-2.0
 
-   A thread walks its outputs in blocks; for each, over k in parts of MM_GEMM_K; for each, over nc columns,
+   The outputs are cut into a grid of tasks that threads take as they become free: on a busy machine they are
+   not equally fast.  A task is walked in blocks; each, over k in parts of MM_GEMM_K; each, over nc columns,
    whose part of B stays in the second cache while all rows pass.  Chains of one part go straight to their
    end; longer ones keep their sums in y where y is the end, else in scratch of one block.  Columns of A
    are copied to panels for each part and used for all columns of the block, which is wide then.  */
@@ -15,19 +16,22 @@
 enum
 {
   ROWS = 1024, WIDE = 2048,     /* outputs of a block */
-  /* What moving a value to a panel costs, in steps of one output (choose_grid).  */
-  COPY_COST = 30, PACK_COST = 15
+  /* What moving a value to a panel costs, in steps of one output, and what share of a task is spent waiting
+     for the last one (choose_grid).  */
+  COPY_COST = 30, PACK_COST = 15, WAIT_PART = 4,
+  MOST_TASKS = 4                /* for each thread; a power of two */
 };
 
 struct job
 {
   const struct mm_cpu_kernels *kernels;
   const struct mm_gemm *g;
-  size_t row_threads, col_threads;      /* the grid that splits m by n */
+  size_t row_tasks, col_tasks;  /* the grid that splits m by n */
   size_t part;                  /* steps of k between two spills */
   size_t cols;                  /* of a block */
   size_t sums, total, a, b;     /* floats of each thread's scratch: running sums, pieces, panels */
   float *scratch;
+  atomic_size_t next;           /* task */
   atomic_bool bad;
 };
 
@@ -142,7 +146,15 @@ run_piece (const struct job *job, const struct mm_gemm *g, float *scratch)
       if (k0 > 0)
         p.start = sums, p.start_ld = sums_ld;
       if (k0 + p.k < g->k)
-        redirect (&p, sums, sums_ld);
+        {
+          redirect (&p, sums, sums_ld);
+          if (g->next_b)
+            {
+              p.next_a = p.a + p.k * g->a_step;
+              p.next_b = p.b.data + p.k * g->b.step;
+              p.next_n = p.n;
+            }
+        }
       bad |= run_part (job, &p, panels, panels + job->a);
       k0 += part;
     }
@@ -173,53 +185,78 @@ run_block (const struct job *job, const struct mm_gemm *g, float *scratch)
   return bad;
 }
 
-static void
-work (void *arg, int thread, int n_threads)
+/* Task AT of the grid, by blocks.  */
+static bool
+run_task (const struct job *job, size_t at, float *scratch)
 {
-  struct job *job = arg;
   const struct mm_gemm *g = job->g;
-  const struct mm_cpu_kernels *kernels = job->kernels;
-  int row_thread = thread / (int) job->col_threads, col_thread = thread % (int) job->col_threads;
-  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a + job->b);
-  size_t i0, i1, j0, j1, m, n;
+  size_t mr = job->kernels->mr, nr = job->kernels->nr, i0, i1, j0, j1, m, n;
   bool bad = false;
 
-  (void) n_threads;
-  mm_share (g->m, kernels->mr, row_thread, (int) job->row_threads, &i0, &i1);
-  mm_share (g->n, kernels->nr, col_thread, (int) job->col_threads, &j0, &j1);
-  m = even_piece (i1 - i0, ROWS, kernels->mr);
-  n = even_piece (j1 - j0, job->cols, kernels->nr);
+  mm_share (g->m, mr, (int) (at / job->col_tasks), (int) job->row_tasks, &i0, &i1);
+  mm_share (g->n, nr, (int) (at % job->col_tasks), (int) job->col_tasks, &j0, &j1);
+  m = even_piece (i1 - i0, ROWS, mr);
+  n = even_piece (j1 - j0, job->cols, nr);
   for (size_t i = i0; i < i1; i += m)
     for (size_t j = j0; j < j1; j += n)
       {
         struct mm_gemm p = sub_outputs (job, g, i, least (m, i1 - i), j, least (n, j1 - j));
+        size_t next = j + n < j1 ? j + n : j0;
 
+        if (!job->a && !job->b)
+          {
+            p.next_b = g->b.data + next / nr * g->b.panel;
+            p.next_n = least (n, j1 - next);
+          }
         bad |= run_block (job, &p, scratch);
       }
-  if (bad)
-    atomic_store (&job->bad, true);
+  return bad;
 }
 
-/* The grid of threads whose largest share costs least; where equal, columns are split first.  */
+static void
+work (void *arg, int thread, int n_threads)
+{
+  struct job *job = arg;
+  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a + job->b);
+  size_t at;
+
+  (void) n_threads;
+  while ((at = atomic_fetch_add (&job->next, 1)) < job->row_tasks * job->col_tasks)
+    if (run_task (job, at, scratch))
+      atomic_store (&job->bad, true);
+}
+
+/* What ROWS by COLS tasks cost each of N_THREADS, in steps of one output.  */
+static size_t
+grid_cost (const struct job *job, size_t rows, size_t cols, size_t n_threads)
+{
+  const struct mm_gemm *g = job->g;
+  size_t mr = job->kernels->mr, nr = job->kernels->nr;
+  size_t m = pieces (pieces (g->m, mr), rows) * mr, n = pieces (pieces (g->n, nr), cols) * nr;
+  size_t task = m * n + (g->a_step == 1 ? 0 : COPY_COST * m) + (g->b.padded ? 0 : PACK_COST * n);
+
+  return rows * cols / n_threads * task + (n_threads > 1 ? task / WAIT_PART : 0);
+}
+
+/* The cheapest grid of a number of tasks for each thread; where equal, columns are split first.  */
 static void
 choose_grid (struct job *job, size_t n_threads)
 {
-  const struct mm_gemm *g = job->g;
-  size_t mr = job->kernels->mr, nr = job->kernels->nr, best = SIZE_MAX;
+  size_t best = SIZE_MAX;
 
-  for (size_t rows = 1; rows <= n_threads; rows++)
-    if (n_threads % rows == 0)
-      {
-        size_t m = pieces (pieces (g->m, mr), rows) * mr, n = pieces (pieces (g->n, nr), n_threads / rows) * nr;
-        size_t cost = m * n + (g->a_step == 1 ? 0 : COPY_COST * m) + (g->b.padded ? 0 : PACK_COST * n);
+  for (size_t tasks = n_threads; tasks <= (n_threads > 1 ? MOST_TASKS : 1) * n_threads; tasks *= 2)
+    for (size_t rows = 1; rows <= tasks; rows++)
+      if (tasks % rows == 0)
+        {
+          size_t cost = grid_cost (job, rows, tasks / rows, n_threads);
 
-        if (cost < best)
-          {
-            best = cost;
-            job->row_threads = rows;
-            job->col_threads = n_threads / rows;
-          }
-      }
+          if (cost < best)
+            {
+              best = cost;
+              job->row_tasks = rows;
+              job->col_tasks = tasks / rows;
+            }
+        }
 }
 
 /* Sizes of blocks and of each thread's scratch.  */
@@ -228,7 +265,7 @@ choose_blocks (struct job *job)
 {
   const struct mm_gemm *g = job->g;
   size_t mr = job->kernels->mr, nr = job->kernels->nr, nc = job->kernels->nc;
-  size_t rows = least (pieces (g->m, mr), pieces (ROWS, mr)) * mr, block;
+  size_t rows = least (pieces (pieces (g->m, mr), job->row_tasks), pieces (ROWS, mr)) * mr, block;
   bool in_y = !g->residual && !g->fixed && g->k <= MM_CHAIN_CUT;
 
   job->cols = g->a_step == 1 ? nc : WIDE;
@@ -236,7 +273,7 @@ choose_blocks (struct job *job)
   /* Few rows and nothing to copy: stay on a panel of B as long as the rows of A fit the cache.  */
   if (g->m < mr && g->a_step == 1 && g->b.padded)
     job->part = MM_GEMM_K * mr / (g->m ? g->m : 1);
-  block = rows * least (pieces (g->n, nr) * nr, job->cols);
+  block = rows * least (pieces (pieces (g->n, nr), job->col_tasks) * nr, job->cols);
   job->sums = g->k > job->part && !in_y ? block : 0;
   job->total = g->k > MM_CHAIN_CUT ? block : 0;
   job->a = g->a_step == 1 ? 0 : rows / mr * MM_GEMM_A_PANEL (mr);

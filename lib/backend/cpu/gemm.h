@@ -54,6 +54,10 @@ struct mm_gemm
   size_t a_row, a_step;
   size_t a_panel;               /* from MR rows to the next; mm_cpu_gemm sets it */
   struct mm_gemm_panels b;
+  /* What will be read after this, or NULL: as many rows of A; columns of B, NEXT_N of them, in panels like B's.
+     mm_cpu_gemm sets all three.  */
+  const float *next_a, *next_b;
+  size_t next_n;
   const float *start, *total, *residual;        /* NULL: absent */
   size_t start_ld, total_ld, residual_ld;
   float *y;

@@ -10,7 +10,8 @@ enum
 {
   NV = MM_NR / 16,
   COPIED = MM_MR > 8 ? 16 : 8,  /* values of a register that holds MR */
-  B_AHEAD = 8                   /* rows of B that are fetched before they are read */
+  B_AHEAD = 8,                  /* rows of B that are fetched before they are read */
+  COPY_AHEAD = 4                /* rows to copy, likewise */
 };
 
 static inline size_t
@@ -19,15 +20,63 @@ least (size_t a, size_t b)
   return a < b ? a : b;
 }
 
-/* What is read after this tile's chains, fetched while they are computed: memory is far behind a tile's
-   pace, and the processor's own prefetching follows neither columns of A nor rows of tiles.  */
+/* Lines of memory to be fetched one by one: N runs of STEPS lines, APART and STEP bytes between them.  */
+struct lines
+{
+  const char *at;
+  size_t n, apart;
+  size_t steps, step;
+};
+
+/* What a tile brings near while it computes, a line with each step of its chains: memory is far behind a tile's
+   pace, and the processor's own prefetching follows neither rows of tiles nor that many rows of A.  */
 struct ahead
 {
-  const float *a;               /* one element for each step of k, ... */
-  size_t a_step;                /* ... this far apart */
-  const char *rows;             /* lines of a tile's rows that will be written; NULL: none */
-  size_t row_bytes, rows_apart;
+  struct lines write;           /* outputs, to the first cache */
+  struct lines read[3];         /* the residual, A and B, to the second */
 };
+
+enum fetch { NOTHING, TO_WRITE, TO_READ };
+
+/* N steps of MR chains: S += columns of A times rows of B.  With each a LINE is fetched, the next APART.  Rows of A
+   are reached from two of them: few enough distances for the registers.  */
+MM_INLINE void
+run_steps (size_t mr, size_t n, const float **a, size_t a_row, size_t a_step, const float **b, size_t b_step,
+           v16 s[MM_MR][NV], enum fetch fetch, const char *line, size_t apart)
+{
+  const float *low = *a, *high = *a + mr / 2 * a_row, *at = *b;
+
+  *a += n * a_step;
+  *b += n * b_step;
+  for (; n > 0; n--)
+    {
+      v16 row[NV];
+
+#pragma GCC unroll 2
+      for (size_t v = 0; v < NV; v++)
+        {
+          row[v] = v16_load (at + 16 * v);
+          __builtin_prefetch (at + B_AHEAD * b_step + 16 * v);
+        }
+      if (fetch == TO_WRITE)
+        __builtin_prefetch (line, 1);
+      else if (fetch == TO_READ)
+        __builtin_prefetch (line, 0, 2);
+#pragma GCC unroll 16
+      for (size_t i = 0; i < mr; i++)
+        {
+          v16 x = v16_set1 (i < mr / 2 ? low[i * a_row] : high[(i - mr / 2) * a_row]);
+
+#pragma GCC unroll 2
+          for (size_t v = 0; v < NV; v++)
+            s[i][v] = v16_fma (x, row[v], s[i][v]);
+        }
+      low += a_step;
+      high += a_step;
+      at += b_step;
+      line += apart;
+    }
+}
 
 /* The tile for MR known at compile time; see gemm_tile in kernels.h.  */
 MM_INLINE void
@@ -36,43 +85,32 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
            const struct ahead *ahead)
 {
   v16 s[MM_MR][NV];
-  const float *next = ahead->a;
-  size_t next_step = ahead->a_step;
 
 #pragma GCC unroll 16
   for (size_t i = 0; i < mr; i++)
 #pragma GCC unroll 2
     for (size_t v = 0; v < NV; v++)
       s[i][v] = start ? v16_load (start + i * start_ld + 16 * v) : v16_zero ();
-  if (ahead->rows)
-    for (size_t i = 0; i < mr; i++)
-      for (size_t byte = 0; byte < ahead->row_bytes; byte += 64)
-        __builtin_prefetch (ahead->rows + i * ahead->rows_apart + byte, 1);
 
-  for (; k > 0; k--)
+  if (ahead)
     {
-      v16 row[NV];
-
-#pragma GCC unroll 2
-      for (size_t v = 0; v < NV; v++)
+      for (struct lines l = ahead->write; l.n > 0; l.n--, l.at += l.apart)
         {
-          row[v] = v16_load (b + 16 * v);
-          __builtin_prefetch (b + B_AHEAD * b_step + 16 * v);
-        }
-      __builtin_prefetch (next, 0, 2);
-      next += next_step;
-#pragma GCC unroll 16
-      for (size_t i = 0; i < mr; i++)
-        {
-          v16 x = v16_set1 (a[i * a_row]);
+          size_t n = least (l.steps, k);
 
-#pragma GCC unroll 2
-          for (size_t v = 0; v < NV; v++)
-            s[i][v] = v16_fma (x, row[v], s[i][v]);
+          run_steps (mr, n, &a, a_row, a_step, &b, b_step, s, TO_WRITE, l.at, l.step);
+          k -= n;
         }
-      a += a_step;
-      b += b_step;
+      for (const struct lines *r = ahead->read; r < ahead->read + 3; r++)
+        for (struct lines l = *r; l.n > 0; l.n--, l.at += l.apart)
+          {
+            size_t n = least (l.steps, k);
+
+            run_steps (mr, n, &a, a_row, a_step, &b, b_step, s, TO_READ, l.at, l.step);
+            k -= n;
+          }
     }
+  run_steps (mr, k, &a, a_row, a_step, &b, b_step, s, NOTHING, NULL, 0);
 
 #pragma GCC unroll 16
   for (size_t i = 0; i < mr; i++)
@@ -81,7 +119,7 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
       v16_store (y + i * y_ld + 16 * v, s[i][v]);
 }
 
-/* A tile of all NR columns.  The two strides of A that full tiles have are told to the compiler.  */
+/* A tile of all NR columns.  The strides that most tiles have are told to the compiler.  */
 static void
 tile (size_t rows, size_t k, const float *a, size_t a_row, size_t a_step, const float *b, size_t b_step,
       const float *start, size_t start_ld, float *y, size_t y_ld, const struct ahead *ahead)
@@ -93,10 +131,10 @@ tile (size_t rows, size_t k, const float *a, size_t a_row, size_t a_step, const 
   switch (rows)
     {
     case MM_MR:
-      if (a_step == 1)
-        tile_rows (MM_MR, k, a, a_row, 1, b, b_step, start, start_ld, y, y_ld, ahead);
-      else if (a_row == 1 && a_step == MM_MR)
-        tile_rows (MM_MR, k, a, 1, MM_MR, b, b_step, start, start_ld, y, y_ld, ahead);
+      if (a_step == 1 && b_step == MM_NR)
+        tile_rows (MM_MR, k, a, a_row, 1, b, MM_NR, start, start_ld, y, y_ld, ahead);
+      else if (a_row == 1 && a_step == MM_MR && b_step == MM_NR)
+        tile_rows (MM_MR, k, a, 1, MM_MR, b, MM_NR, start, start_ld, y, y_ld, ahead);
       else
         tile_rows (MM_MR, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead);
       break;
@@ -146,9 +184,7 @@ mm_kernel (gemm_tile) (size_t rows, size_t cols, size_t k, const float *a, size_
                        const float *b, size_t b_step, const float *start, size_t start_ld, float *y,
                        size_t y_ld)
 {
-  const struct ahead ahead = { .a = a };
-
-  any_tile (rows, cols, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, &ahead);
+  any_tile (rows, cols, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, NULL);
 }
 
 /* Bring the sums S of the tile at (I0, J0) of G to where they go.  */
@@ -187,7 +223,10 @@ mm_kernel (gemm_copy) (const float *a, size_t a_step, size_t rows, size_t k, flo
 
       /* Whole registers: what is too much lies where the next column goes, or behind the panel.  */
       for (; i + COPIED <= rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
-        __builtin_memcpy (to, a + i, COPIED * sizeof *a);
+        {
+          __builtin_prefetch (a + COPY_AHEAD * a_step + i);
+          __builtin_memcpy (to, a + i, COPIED * sizeof *a);
+        }
       for (; i < rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
         for (size_t r = 0; r < MM_MR && i + r < rows; r++)
           to[r] = a[i + r];
@@ -236,31 +275,46 @@ mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, siz
       pack_rows (b + j, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
 }
 
-/* What to fetch during tile (I, J): of the next panel of A a row for each tile, or all of it where steps
-   lie side by side; of the outputs, the sums of the next tile, which it may start from, or the
-   integers that this one is added to.  */
+/* Lines of the tile of MM_NR values of SIZE bytes at P, rows LD apart.  */
+static struct lines
+tile_lines (const void *p, size_t size, size_t rows, size_t ld)
+{
+  return (struct lines) { p, MM_NR * size / 64, 64, rows, ld * size };
+}
+
+/* What to fetch during tile (I, J): of the outputs, the sums of the next tile, which it may start from, or the
+   integers that this one is added to; its residual; its shares of the rows of A's next panel and of the next
+   columns of B.  */
 static struct ahead
 look_ahead (const struct mm_gemm *g, size_t i, size_t j)
 {
-  size_t row = j / MM_NR;
-  struct ahead ahead = { .a = g->a };
+  size_t rows = least (MM_MR, g->m - i);
+  struct ahead ahead = { 0 };
 
-  if (i + MM_MR < g->m && row < (g->a_step == 1 ? least (MM_MR, g->m - i - MM_MR) : 1))
-    {
-      ahead.a = g->a + (i / MM_MR + 1) * g->a_panel + row * g->a_row;
-      ahead.a_step = g->a_step;
-    }
   if (g->fixed)
-    {
-      ahead.rows = (const char *) (g->fixed + i * g->fixed_ld + j);
-      ahead.row_bytes = MM_NR * sizeof *g->fixed;
-      ahead.rows_apart = g->fixed_ld * sizeof *g->fixed;
-    }
+    ahead.write = tile_lines (g->fixed + i * g->fixed_ld + j, sizeof *g->fixed, rows, g->fixed_ld);
   else if (j + MM_NR < g->n)
+    ahead.write = tile_lines (g->y + i * g->y_ld + j + MM_NR, sizeof *g->y, rows, g->y_ld);
+  if (g->residual)
+    ahead.read[0] = tile_lines (g->residual + i * g->residual_ld + j, sizeof *g->y, rows, g->residual_ld);
+  if (g->a_step == 1)
     {
-      ahead.rows = (const char *) (g->y + i * g->y_ld + j + MM_NR);
-      ahead.row_bytes = MM_NR * sizeof *g->y;
-      ahead.rows_apart = g->y_ld * sizeof *g->y;
+      bool last = i + MM_MR >= g->m;
+      const float *a = last ? g->next_a : g->a + (i / MM_MR + 1) * g->a_panel;
+      size_t next = !last ? least (MM_MR, g->m - i - MM_MR) : g->next_a ? least (MM_MR, g->m) : 0;
+      size_t tiles = (g->n + MM_NR - 1) / MM_NR, at = j / MM_NR;
+      size_t from = at * next / tiles, to = (at + 1) * next / tiles;
+
+      ahead.read[1] = (struct lines) { (const char *) (a + from * g->a_row), to - from,
+                                       g->a_row * sizeof *g->a, g->k / 16, 64 };
+    }
+  if (j < g->next_n && g->next_b)
+    {
+      size_t panels = (g->m + MM_MR - 1) / MM_MR, lines = g->k * MM_NR / 16, at = i / MM_MR;
+      size_t from = at * lines / panels, to = (at + 1) * lines / panels;
+
+      ahead.read[2] = (struct lines) { (const char *) (g->next_b + j / MM_NR * g->b.panel + from * 16), 1, 0,
+                                       to - from, 64 };
     }
   return ahead;
 }
