@@ -18,7 +18,7 @@
 
 enum
 {
-  MM_STAGE = 512 << 10,         /* bytes of one half of a rank's staging */
+  MM_STAGE = MM_COMM_STAGING / 2,       /* bytes of one half of a rank's staging */
   MM_WINDOW_LINE = 64           /* bytes of a cache line: words that ranks write apart */
 };
 

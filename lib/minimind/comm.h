@@ -48,6 +48,9 @@ int mm_comm_local_size (const struct mm_comm *c);
 
 /* ---- memory that peers reach ---- */
 
+/* Bytes of memory that each rank of a host gives for data elsewhere than in such memory; the others map it.  */
+enum { MM_COMM_STAGING = 1 << 20 };
+
 /* Collective.  *P = zeroed memory of BYTES, the same on all ranks, in which the operations below work without
    copies; elsewhere they work too, but slower.  NULL where the transport has no such memory (or BYTES is 0):
    take any other.  Stays until the communicator is closed.  MM_EIO naming the rank that lacks memory.  */

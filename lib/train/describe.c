@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <minimind/log.h>
+#include <minimind/ops.h>
 
 #include "trainer.h"
 
@@ -61,12 +62,13 @@ print_parameters (const struct mm_model_config *c, uint32_t seq_len)
   print_part ("total", mm_config_parameters (c), all);
 }
 
-static void
+static uint64_t
 print_bytes (const char *name, uint64_t bytes)
 {
   char text[32];
 
   printf ("  %-36s %10s\n", name, mm_format_bytes (bytes, text));
+  return bytes;
 }
 
 /* What the CPU's kernels take while they work: logits of a piece of the rows (lib/backend/cpu/head_loss.c), and
@@ -82,23 +84,42 @@ kernel_bytes (const struct mm_trainer *t)
   return rows * t->shape.vocab_size * sizeof (float) + thread * (uint64_t) t->config->compute.threads;
 }
 
+/* What a rank sees of the others' gradients, BYTES each, in memory that they share: it adds up its part.  With ZeRO
+   it also fetches their moments there for a save, half of which lie elsewhere, and their parameters through the
+   staging.  */
+static uint64_t
+seen_of_others (const struct mm_trainer *t, uint64_t bytes)
+{
+  uint64_t ranks = (uint64_t) mm_comm_local_size (t->comm), parts = bytes / ranks * (ranks - 1);
+
+  return t->config->zero ? parts + parts / 2 + ranks * MM_COMM_STAGING : parts;
+}
+
+/* Of each rank, where there are several.  */
 static void
 print_memory (const struct mm_trainer *t)
 {
   const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
-  uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding);
-  uint64_t pass = mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, 0);
-  uint64_t kernels = kernel_bytes (t);
+  uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding), total = 0;
+  uint64_t grad = n * sizeof (int64_t), floats = t->config->fast ? n * sizeof (float) : 0;
+  size_t from = 0, to = (size_t) n;
 
-  printf ("memory\n");
-  print_bytes ("parameters, float32", n * sizeof (float));
-  print_bytes ("weights packed for both passes", packed * sizeof (float));
-  print_bytes ("moments m and v, float32", 2 * n * sizeof (float));
-  print_bytes ("gradient, 64-bit fixed point", n * sizeof (int64_t));
-  print_bytes ("activations of a micro-batch", pass);
-  print_bytes ("buffers of the kernels, all threads", kernels);
-  print_bytes ("total", (3 * n + packed) * sizeof (float) + n * sizeof (int64_t) + pass + kernels);
+  if (t->config->zero)
+    mm_comm_part (t->comm, 0, (size_t) n, MM_GRAD_BLOCK, &from, &to);
+  printf (mm_comm_size (t->comm) > 1 ? "memory    of each rank\n" : "memory\n");
+  total += print_bytes ("parameters, float32", n * sizeof (float));
+  total += print_bytes ("weights packed for both passes", packed * sizeof (float));
+  total += print_bytes ("moments m and v, float32", 2 * (to - from) * sizeof (float));
+  total += print_bytes ("gradient, 64-bit fixed point", grad);
+  if (mm_comm_size (t->comm) > 1 && floats)
+    total += print_bytes ("gradient, float32, to be summed", floats);
+  if (mm_comm_local_size (t->comm) > 1)
+    total += print_bytes ("seen of other ranks, shared", seen_of_others (t, grad + floats));
+  total += print_bytes ("activations of a micro-batch",
+                        mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, 0));
+  total += print_bytes ("buffers of the kernels, all threads", kernel_bytes (t));
+  print_bytes ("total", total);
 }
 
 static void
