@@ -1,1 +1,1 @@
-EXTRA_DIST += examples/tales.awk
+EXTRA_DIST += examples/tales.awk examples/tokenizer.c

@@ -2,7 +2,7 @@
 # A build inside the source tree has to be cleaned first (make distclean), as for any second build.  Run one as
 #   fuzz/build/fuzz/tokenizer -max_total_time=300 FOLDER-OF-EXAMPLES
 fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset fuzz/trainer \
-  fuzz/manifest fuzz/shards
+  fuzz/manifest fuzz/shards fuzz/ranks
 EXTRA_PROGRAMS += $(fuzz_programs)
 EXTRA_DIST += fuzz/fuzz.h
 fuzz_safetensors_SOURCES = fuzz/safetensors.c
@@ -15,6 +15,8 @@ fuzz_config_SOURCES = fuzz/config.c
 fuzz_config_LDFLAGS = -fsanitize=fuzzer
 fuzz_shards_SOURCES = fuzz/shards.c
 fuzz_shards_LDFLAGS = -fsanitize=fuzzer
+fuzz_ranks_SOURCES = fuzz/ranks.c
+fuzz_ranks_LDFLAGS = -fsanitize=fuzzer
 fuzz_dataset_SOURCES = fuzz/dataset.c
 fuzz_dataset_LDFLAGS = -fsanitize=fuzzer
 fuzz_trainer_SOURCES = fuzz/trainer.c

@@ -14,7 +14,7 @@ make_page = $(AM_V_GEN)$(MKDIR_P) man && $(HELP2MAN) --no-info --version-string=
 if HAVE_PAGES
 dist_man_MANS += $(pages)
 endif
-dist_man_MANS += man/minimind.7 man/minimind-files.5
+dist_man_MANS += man/minimind.7 man/minimind-files.5 man/minimind-tokenizer.3
 MAINTAINERCLEANFILES += $(pages)
 
 # A page rebuilt outside the source tree would otherwise survive distclean.

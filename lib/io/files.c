@@ -1,4 +1,4 @@
-/* files.c -- whole files read, files and trees removed, outputs that appear when complete.
+/* files.c -- whole files written, trees removed, outputs that appear when complete.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
@@ -24,36 +24,6 @@ enum
 /* ---- whole files ---- */
 
 mm_status
-mm_read_file (const char *path, size_t limit, char **data, size_t *size)
-{
-  uint64_t length;
-  int fd;
-  mm_status st = mm_fd_open_regular (path, &fd, &length);
-
-  *data = NULL;
-  *size = 0;
-  if (st < 0)
-    return st;
-  if (length > limit)
-    st = mm_fail (MM_EFORMAT, "%s: has %llu bytes, want at most %zu", path,
-                  (unsigned long long) length, limit);
-  else if (!(*data = malloc ((size_t) length + 1)))
-    st = mm_fail (MM_ENOMEM, "%s: no memory for %llu bytes", path, (unsigned long long) length);
-  else
-    st = mm_fd_read_at (fd, path, 0, *data, (size_t) length);
-  close (fd);
-  if (st < 0)
-    {
-      free (*data);
-      *data = NULL;
-      return st;
-    }
-  (*data)[length] = '\0';
-  *size = (size_t) length;
-  return MM_OK;
-}
-
-mm_status
 mm_write_file (const char *path, const void *data, size_t size)
 {
   int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -66,26 +36,6 @@ mm_write_file (const char *path, const void *data, size_t size)
     return mm_fd_sync_close (fd, path);
   close (fd);
   return st;
-}
-
-char *
-mm_path_join (const char *dir, const char *name)
-{
-  size_t n = strlen (dir), size = n + strlen (name) + 2;
-  char *path = malloc (size);
-
-  if (path)
-    snprintf (path, size, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
-  return path;
-}
-
-mm_status
-mm_path_exists (const char *path, bool *there)
-{
-  struct stat s;
-
-  *there = stat (path, &s) == 0;
-  return *there || errno == ENOENT || errno == ENOTDIR ? MM_OK : mm_fail_errno (path);
 }
 
 mm_status
@@ -101,21 +51,6 @@ mm_next_name (DIR *dir, const char *path, const char **name)
         return MM_OK;
       }
   return errno ? mm_fail_errno (path) : MM_OK;
-}
-
-mm_status
-mm_sync_dir (const char *path)
-{
-  int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  mm_status st = MM_OK;
-
-  if (fd < 0)
-    return mm_fail_errno_output (path);
-  /* Some file systems cannot sync folders and say EINVAL; then there is no more to do.  */
-  if (fsync (fd) < 0 && errno != EINVAL)
-    st = mm_fail_errno (path);
-  close (fd);
-  return st;
 }
 
 /* ---- trees ---- */

@@ -12,6 +12,7 @@ lib_libcore_a_SOURCES += \
   lib/io/fd.c \
   lib/io/temporary.c \
   lib/io/files.c \
+  lib/io/paths.c \
   lib/io/output_dir.c \
   lib/io/json.c \
   lib/io/json_text.c \

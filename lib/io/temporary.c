@@ -124,18 +124,6 @@ mm_temporary_forget (int ticket)
 }
 
 char *
-mm_path_folder (const char *path, size_t *base)
-{
-  const char *slash = strrchr (path, '/');
-  size_t size = slash ? (size_t) (slash - path) : 1;
-
-  *base = slash ? size + 1 : 0;
-  if (!slash)
-    return strdup (".");
-  return strndup (path, size ? size : 1);
-}
-
-char *
 mm_temporary_name (const char *path)
 {
   size_t base;

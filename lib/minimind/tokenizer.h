@@ -2,13 +2,19 @@
    SPDX-License-Identifier: Apache-2.0
 
    Reads tokenizer.json and the tokenizer_config.json beside it.  Ids equal those of HF
-   tokenizers for valid UTF-8 (text encoded with add_special_tokens = false).  Supported is
-   byte-level BPE with the patterns of GPT-2, Qwen2 and Llama-3, added tokens of every kind,
-   ignore_merges, merges as pairs or strings.  Whatever else would change ids is refused by
-   name: other models, normalizers, pre-tokenizers and decoders, dropout, byte_fallback,
-   prefixes, truncation, padding, post-processors that add tokens, vocabularies that lack bytes
-   (HF drops them from the text in silence), and added tokens whose ids in the file are not those
-   that HF would give them.
+   tokenizers for valid UTF-8 (text encoded with add_special_tokens = false: the templates of
+   post-processors do nothing; what a document begins and ends with is the caller's to add, by
+   mm_tokenizer_bos and mm_tokenizer_eos).  Supported is byte-level BPE: the patterns of GPT-2, Qwen2,
+   Qwen3.5, Llama-3, cl100k, o200k and DeepSeek-V3 built in, any other sequence of Split and Digits
+   through PCRE2; normalisation form C, by the tables of Unicode 9.0 that HF has; added tokens of every
+   kind, ignore_merges, merges as pairs or strings.  Whatever else would change ids is refused by
+   name: other models, normalizers, pre-tokenizers and decoders, regular expressions that PCRE2 and
+   HF's engine may read differently, dropout, byte_fallback, prefixes, truncation, padding,
+   vocabularies that lack bytes (HF drops them from the text in silence), and added tokens whose ids
+   in the file are not those that HF would give them.
+
+   Also read are rank files as tiktoken has them and GPT-2's vocab.json with merges.txt; they are made
+   into a tokenizer.json that means the same, which is then "the file".
 
    A tokenizer is immutable once loaded and may be used from several threads; each thread
    encodes through an encoder of its own, which holds caches and scratch memory (about 9 MB).
@@ -34,9 +40,17 @@ struct mm_encoder;              /* opaque */
 
 enum { MM_NO_TOKEN = -1 };
 
-/* PATH is a tokenizer.json or a folder that holds one.  The configuration is the file whose
-   name has tokenizer_config.json in place of tokenizer.json, if there.  MM_ENOENT, MM_EIO,
-   MM_EFORMAT (damaged), MM_EUNSUP (another kind, named).  */
+/* PATH is a file, or a folder that holds tokenizer.json, or vocab.json and merges.txt:
+
+     tokenizer.json       the configuration is the file whose name has tokenizer_config.json in place
+                          of tokenizer.json, if there
+     vocab.json           or merges.txt beside it (also encoder.json and vocab.bpe): GPT-2's, or NAME's
+     a rank file          lines of a token in base64 and its rank; for the encoding NAME, which the
+                          file's own name or its SHA-256 may tell
+
+   NAME:FILE says it, NAME being one of gpt2, r50k_base, p50k_base, cl100k_base, o200k_base, qwen,
+   llama3; it gives pattern, normalisation and special tokens.  MM_ENOENT, MM_EIO, MM_EFORMAT
+   (damaged), MM_EUNSUP (another kind, named), MM_EUSAGE (NAME is missing or not wanted).  */
 mm_status mm_tokenizer_load (const char *path, struct mm_tokenizer **t) MM_NODISCARD;
 
 /* The same from memory; CONFIG may be NULL.  NAME stands in messages.  */
@@ -45,7 +59,7 @@ mm_status mm_tokenizer_parse (const char *name, const char *json, size_t json_si
                               struct mm_tokenizer **t) MM_NODISCARD;
 void mm_tokenizer_free (struct mm_tokenizer *t);        /* accepts NULL */
 
-/* The two files as loaded, byte for byte (CONFIG NULL and size 0 if there was none), and the
+/* The two files as loaded, byte for byte, or as made of others (CONFIG NULL and size 0 if there was none), and the
    SHA-256 of tokenizer.json in hexadecimal.  Owned by T.  */
 void mm_tokenizer_files (const struct mm_tokenizer *t, const char **json, size_t *json_size,
                          const char **config, size_t *config_size);
@@ -102,10 +116,15 @@ void mm_encoder_close (struct mm_encoder *e);   /* accepts NULL */
 mm_status mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags,
                      struct mm_ids *ids) MM_NODISCARD;
 
+/* The number of ids that mm_encode would append, without keeping them: memory does not grow with
+   the text.  MM_EFORMAT as there.  */
+mm_status mm_count (struct mm_encoder *e, const char *text, size_t size, unsigned flags,
+                    size_t *count) MM_NODISCARD;
+
 /* The last place at or before LIMIT where TEXT may be cut so that the two parts, encoded apart,
    give the ids of the whole, whatever follows the SIZE bytes; 0 if none is found, as in a text
-   of one word.  TEXT is valid UTF-8 but for a character cut off by its end.  For streaming and
-   threads.  */
+   of one word, and always for patterns that are not built in.  TEXT is valid UTF-8 but for a
+   character cut off by its end.  For streaming and threads.  */
 size_t mm_encode_cut (const struct mm_tokenizer *t, const char *text, size_t size, size_t limit,
                       unsigned flags);
 

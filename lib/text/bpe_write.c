@@ -40,23 +40,10 @@ set (json_t *object, const char *key, json_t *value)
 static char *
 spell (const char *text, size_t size)
 {
-  char *spelt = malloc (2 * size + 1), *p = spelt;
+  char *spelt = malloc (2 * size + 1);
 
-  if (!spelt)
-    return NULL;
-  for (size_t i = 0; i < size; i++)
-    {
-      uint32_t c = mm_table_code_point ((unsigned char) text[i]);
-
-      if (c < 0x80)
-        *p++ = (char) c;
-      else
-        {
-          *p++ = (char) (0xc0 | c >> 6);
-          *p++ = (char) (0x80 | (c & 0x3f));
-        }
-    }
-  *p = '\0';
+  if (spelt)
+    mm_table_text (text, size, spelt);
   return spelt;
 }
 

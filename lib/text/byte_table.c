@@ -75,3 +75,21 @@ mm_bytes_of_table_text (const char *text, char *bytes, size_t *size)
     }
   return true;
 }
+
+void
+mm_table_text (const char *bytes, size_t size, char *out)
+{
+  for (size_t i = 0; i < size; i++)
+    {
+      uint32_t c = mm_table_code_point ((unsigned char) bytes[i]);
+
+      if (c < 0x80)
+        *out++ = (char) c;
+      else
+        {
+          *out++ = (char) (0xc0 | c >> 6);
+          *out++ = (char) (0x80 | (c & 0x3f));
+        }
+    }
+  *out = '\0';
+}

@@ -21,4 +21,7 @@ bool mm_is_table_text (const char *text);
    of meaning written, if a character is not in the table.  */
 bool mm_bytes_of_table_text (const char *text, char *bytes, size_t *size);
 
+/* The spelling of SIZE bytes into OUT, which has room for 2 * SIZE + 1.  */
+void mm_table_text (const char *bytes, size_t size, char *out);
+
 #endif /* TEXT_BYTE_TABLE_H */

@@ -13,6 +13,8 @@
 #include "encode_pieces.h"
 #include "unicode.h"
 
+enum { COUNTED = 1 << 16 };     /* bytes encoded at a time to be counted */
+
 mm_status
 mm_encoder_open (const struct mm_tokenizer *t, struct mm_encoder **out)
 {
@@ -38,6 +40,7 @@ mm_encoder_close (struct mm_encoder *e)
     return;
   mm_pieces_close (e->pieces);
   mm_nfc_free (&e->nfc);
+  free (e->counted.data);
   free (e);
 }
 
@@ -97,6 +100,35 @@ mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags, 
       done = match.end;
     }
   return st < 0 ? st : encode_between (e, text + done, size - done, special, ids);
+}
+
+mm_status
+mm_count (struct mm_encoder *e, const char *text, size_t size, unsigned flags, size_t *count)
+{
+  size_t at = 0, valid = mm_utf8_check (text, size, NULL);
+  mm_status st = MM_OK;
+
+  *count = 0;
+  if (valid < size)
+    return mm_fail (MM_EFORMAT, "invalid UTF-8 at byte %zu", valid);
+  while (st == MM_OK && at < size)
+    {
+      size_t part = size - at;
+
+      /* Parts that give the ids of the whole.  */
+      for (size_t limit = COUNTED; limit < part; limit *= 2)
+        {
+          size_t cut = mm_encode_cut (e->t, text + at, size - at, limit, flags);
+
+          if (cut > 0)
+            part = cut;
+        }
+      e->counted.count = 0;
+      st = mm_encode (e, text + at, part, flags, &e->counted);
+      *count += e->counted.count;
+      at += part;
+    }
+  return st;
 }
 
 /* May a text that is normalised be cut at AT?  Not if the characters beside it may change, nor

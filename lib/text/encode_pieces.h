@@ -23,6 +23,7 @@ struct mm_encoder
   const struct mm_tokenizer *t;
   struct mm_pieces *pieces;
   struct mm_nfc nfc;
+  struct mm_ids counted;        /* of one part, in mm_count */
 };
 
 /* The ids of one piece, of SIZE > 0 bytes, without any cache; IDS has room for SIZE of them.  */

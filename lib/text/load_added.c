@@ -9,6 +9,7 @@
 #include <minimind/json.h>
 #include <minimind/memory.h>
 
+#include "byte_table.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"
 
@@ -64,7 +65,7 @@ check_id (const char *name, const struct mm_added_token *token, const json_t *vo
     *next = token->id + 1;
   /* Text outside ASCII is spelt in other characters in the vocabulary; the same characters there
      mean other bytes.  */
-  for (const char *c = token->text; known && *c; c++)
+  for (const char *c = token->text; known && mm_is_table_text (token->text) && *c; c++)
     if ((unsigned char) *c >= 0x80)
       return mm_fail (MM_EUNSUP, "%s: added token %s has the spelling of another token of the "
                       "vocabulary", name, token->text);

@@ -31,8 +31,10 @@ lib_libcore_a_SOURCES += \
   lib/text/documents_text.c \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \
+  lib/text/known.c lib/text/known.h \
   lib/text/load_added.c \
   lib/text/load_config.c \
+  lib/text/load_file.c \
   lib/text/load_model.c \
   lib/text/load_pipeline.c \
   lib/text/load_pre_tokenizer.c \
@@ -41,6 +43,7 @@ lib_libcore_a_SOURCES += \
   lib/text/piece_key.h \
   lib/text/pretokenize.c lib/text/pretokenize.h \
   lib/text/pretokenize_gpt2.c lib/text/pretokenize_gpt2.h \
+  lib/text/ranks.c \
   lib/text/scan.h \
   lib/text/seam.c lib/text/seam.h \
   lib/text/split.c lib/text/split.h \

@@ -5,15 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include <minimind/files.h>
 #include <minimind/json.h>
 #include <minimind/memory.h>
 
+#include "known.h"
 #include "tokenizer_impl.h"
-
-enum { FILE_LIMIT = 1 << 28 };  /* 256 MB, ten times the largest in use */
 
 /* ---- loading ---- */
 
@@ -74,64 +71,17 @@ adopt (const char *name, char *json, size_t json_size, const char *config_name, 
   return st;
 }
 
-/* The name of the configuration beside PATH, or NULL if the name has no such form.  */
-static mm_status
-config_path (const char *path, char **config)
-{
-  static const char tail[] = "tokenizer.json", replacement[] = "tokenizer_config.json";
-  size_t size = strlen (path), stem = size - (sizeof tail - 1);
-  mm_status st;
-
-  *config = NULL;
-  if (size < sizeof tail - 1 || strcmp (path + stem, tail) != 0)
-    return MM_OK;
-  st = mm_alloc ("file name", stem + sizeof replacement, 1, config);
-  if (st < 0)
-    return st;
-  memcpy (*config, path, stem);
-  memcpy (*config + stem, replacement, sizeof replacement);
-  return MM_OK;
-}
-
-static mm_status
-load_file (const char *path, struct mm_tokenizer **t)
-{
-  char *json = NULL, *config = NULL, *config_name = NULL;
-  size_t json_size = 0, config_size = 0;
-  bool configured = false;
-  mm_status st = mm_read_file (path, FILE_LIMIT, &json, &json_size);
-
-  if (st == MM_OK)
-    st = config_path (path, &config_name);
-  if (st == MM_OK && config_name)
-    st = mm_path_exists (config_name, &configured);
-  if (st == MM_OK && configured)
-    st = mm_read_file (config_name, FILE_LIMIT, &config, &config_size);
-  if (st == MM_OK)
-    st = adopt (path, json, json_size, config_name, config, config_size, t);
-  else
-    free (json);
-  free (config_name);
-  return st;
-}
-
 mm_status
 mm_tokenizer_load (const char *path, struct mm_tokenizer **t)
 {
-  struct stat info;
-  char *file;
-  mm_status st;
+  char *json, *config, *config_name;
+  size_t json_size, config_size;
+  mm_status st = mm_load_text (path, &json, &json_size, &config, &config_size, &config_name);
 
   *t = NULL;
-  if (stat (path, &info) < 0)
-    return mm_fail_errno (path);
-  if (!S_ISDIR (info.st_mode))
-    return load_file (path, t);
-  file = mm_path_join (path, "tokenizer.json");
-  if (!file)
-    return mm_fail (MM_ENOMEM, "%s: out of memory", path);
-  st = load_file (file, t);
-  free (file);
+  if (st == MM_OK)
+    st = adopt (path, json, json_size, config_name ? config_name : path, config, config_size, t);
+  free (config_name);
   return st;
 }
 

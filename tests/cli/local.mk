@@ -22,3 +22,4 @@ cli_tests += tests/cli/bad-input.sh
 cli_tests += tests/cli/memory.sh
 check_PROGRAMS += tests/peak-memory
 tests_peak_memory_SOURCES = tests/peak-memory.c
+cli_tests += tests/cli/library.sh

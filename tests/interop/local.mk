@@ -6,6 +6,8 @@ EXTRA_DIST += tests/interop/make-text-goldens.py tests/interop/text_cases.py \
   tests/interop/text/gpt2-legacy.json tests/interop/text/llama3-ignore.json \
   tests/interop/text/qwen2.json tests/interop/text/cl100k.json tests/interop/text/o200k.json \
   tests/interop/text/qwen35.json tests/interop/text/deepseek2.json tests/interop/text/deepseek3.json \
+  tests/interop/make-rank-goldens.py tests/interop/text/ranks.jsonl tests/interop/text/small.tiktoken \
+  tests/interop/text/small-vocab.json tests/interop/text/small-merges.txt \
   tests/interop/text/splits.jsonl tests/interop/text/normal.jsonl tests/interop/text_pipelines.py tests/interop/text/trained.jsonl \
   tests/interop/make-trainer-goldens.py
 EXTRA_DIST += tests/interop/nano.py tests/interop/nano.golden

@@ -199,4 +199,5 @@ def main():
             write_real(out, sys.argv[1])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -26,7 +26,11 @@ path_of (const char *folder, const char *name, const char *tail)
 {
   static char path[4096];
 
-  snprintf (path, sizeof path, "%s/%s/%s%s", srcdir, folder, name, tail);
+  /* A name without a dot is an encoding, of which there is one rank file.  */
+  if (!strchr (name, '.') && !*tail)
+    snprintf (path, sizeof path, "%s:%s/%s/small.tiktoken", name, srcdir, folder);
+  else
+    snprintf (path, sizeof path, "%s/%s/%s%s", srcdir, folder, name, tail);
   return path;
 }
 
@@ -60,7 +64,7 @@ static struct mm_encoder *
 encoder_of (const char *folder, const char *name, const char *tail,
             const struct mm_tokenizer **tokenizer)
 {
-  static struct { char name[64]; struct mm_tokenizer *t; struct mm_encoder *e; } known[16];
+  static struct { char name[64]; struct mm_tokenizer *t; struct mm_encoder *e; } known[32];
   int i = 0;
 
   for (; *known[i].name; i++)
@@ -170,7 +174,7 @@ check_ids (const json_t *text, json_t *want_by_name, const char *folder, const c
       bool special = key[strlen (key) - 1] == '+';
       const struct mm_tokenizer *t;
       struct mm_ids ids = { 0 };
-      size_t size = 0, capacity = 0;
+      size_t size = 0, capacity = 0, count;
       char name[64], *back = NULL;
       struct mm_encoder *e;
 
@@ -185,6 +189,12 @@ check_ids (const json_t *text, json_t *want_by_name, const char *folder, const c
           continue;
         }
       check_cuts (e, t, text, special ? MM_PARSE_SPECIAL : 0, &ids);
+      if (mm_count (e, json_string_value (text), json_string_length (text), special ? MM_PARSE_SPECIAL : 0,
+                    &count) < 0 || count != ids.count)
+        {
+          wrong_ids++;
+          complain ("count", key, text);
+        }
       /* Added tokens that swallow white space do not give it back, nor is it the text as it was where
          it was normalised (check_normal).  */
       if (strcmp (name, "gpt2-added.json") != 0 && !t->nfc
@@ -315,6 +325,24 @@ check_normal (const json_t *row)
   check_ids (text, json_array_get (row, 2), "tests/interop/text", "");
 }
 
+/* Row [text, ids by encoding] of the rank file.  */
+static void
+check_ranks (const json_t *row)
+{
+  check_ids (json_array_get (row, 0), json_array_get (row, 1), "tests/interop/text", "");
+}
+
+/* The same ids by vocab.json and merges.txt as by the tokenizer.json of the same tokenizer.  */
+static void
+check_pair (const json_t *row)
+{
+  json_t *want = json_object_get (json_array_get (row, 1 + MM_PATTERN_GENERAL), "gpt2-legacy.json");
+  json_t *renamed = json_pack ("{s:O}", "small-vocab.json", want);
+
+  check_ids (json_array_get (row, 0), renamed, "tests/interop/text", "");
+  json_decref (renamed);
+}
+
 /* Either [text, ids by tokenizer] or [tokenizer, file, number, digest].  */
 static void
 check_real (const json_t *row)
@@ -361,6 +389,10 @@ main (void)
       "pieces by splits that are not built in");
   ok (each_row ("normal.jsonl", check_normal) > 30 && wrong_texts == 0 && wrong_ids == 0 && wrong_cuts == 0,
       "text is normalised as HF does it, and decodes to that");
+
+  ok (each_row ("ranks.jsonl", check_ranks) > 100 && wrong_ids == 0 && wrong_cuts == 0 && wrong_texts == 0,
+      "ids with a rank file are tiktoken's, by five encodings");
+  ok (each_row ("cases.jsonl", check_pair) > 250 && wrong_ids == 0, "vocab.json and merges.txt");
 
   if (access (path_of ("../shared/data/tokenizers", "gpt2", ".tokenizer.json"), R_OK) == 0)
     {
