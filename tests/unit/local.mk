@@ -66,3 +66,5 @@ tests_unit_lora_SOURCES = tests/unit/lora.c tests/unit/ops.h tests/unit/small_mo
 unit_tests += tests/unit/mix
 tests_unit_mix_SOURCES = tests/unit/mix.c $(pack_sources)
 unit_tests += tests/unit/shards
+unit_tests += tests/unit/bench_fit
+tests_unit_bench_fit_SOURCES = tests/unit/bench_fit.c bench-allreduce/print.c bench-allreduce/bench-allreduce.h
