@@ -15,20 +15,9 @@
 #include <minimind/memory.h>
 #include <minimind/tokens.h>
 
-#include "tokenize.h"
+#include "decode.h"
 
 enum { IDS = 1 << 14 };         /* read at a time */
-
-struct decoder
-{
-  const struct tokenize_config *c;
-  struct mm_output *out;
-  bool any;                     /* a document was written */
-  char *text;                   /* decoded, not yet written */
-  size_t size, capacity;
-  char *escaped;
-  size_t escaped_capacity;
-};
 
 /* ---- JSON ---- */
 
@@ -117,10 +106,34 @@ write_frame (struct decoder *d, bool final)
                       : mm_output_write (d->out, "\n", 1);
 }
 
-static mm_status
-decode_ids (struct decoder *d, struct mm_tokens *f, uint64_t first, uint64_t count)
+mm_status
+decoder_begin (struct decoder *d)
 {
-  const struct mm_tokenizer *t = mm_tokens_tokenizer (f);
+  mm_status st = write_frame (d, false);
+
+  d->any = true;
+  return st;
+}
+
+mm_status
+decoder_put (struct decoder *d, const struct mm_tokenizer *t, const uint32_t *ids, size_t count)
+{
+  mm_status st = mm_decode (t, ids, count, false, &d->text, &d->size, &d->capacity);
+
+  return st < 0 ? st : write_text (d, false);
+}
+
+mm_status
+decoder_end (struct decoder *d)
+{
+  mm_status st = write_text (d, true);
+
+  return st < 0 ? st : write_frame (d, true);
+}
+
+static mm_status
+decode_tokens (struct decoder *d, struct mm_tokens *f, uint64_t first, uint64_t count)
+{
   uint32_t ids[IDS];
   mm_status st = MM_OK;
 
@@ -130,13 +143,11 @@ decode_ids (struct decoder *d, struct mm_tokens *f, uint64_t first, uint64_t cou
 
       st = mm_tokens_read (f, first, n, ids, NULL);
       if (st == MM_OK)
-        st = mm_decode (t, ids, n, false, &d->text, &d->size, &d->capacity);
-      if (st == MM_OK)
-        st = write_text (d, false);
+        st = decoder_put (d, mm_tokens_tokenizer (f), ids, n);
       first += n;
       count -= n;
     }
-  return st < 0 ? st : write_text (d, true);
+  return st;
 }
 
 static mm_status
@@ -161,13 +172,10 @@ decode_document (struct decoder *d, struct mm_tokens *f, uint64_t doc, int32_t b
         }
     }
   if (st == MM_OK)
-    st = write_frame (d, false);
+    st = decoder_begin (d);
   if (st == MM_OK)
-    st = decode_ids (d, f, first, length);
-  if (st == MM_OK)
-    st = write_frame (d, true);
-  d->any = true;
-  return st;
+    st = decode_tokens (d, f, first, length);
+  return st < 0 ? st : decoder_end (d);
 }
 
 static mm_status
@@ -195,14 +203,36 @@ decode_file (struct decoder *d, const char *path)
   return st;
 }
 
+/* The ids of all inputs, of one tokenizer.  */
+static mm_status
+decode_id_files (struct decoder *d)
+{
+  const struct tokenize_config *c = d->c;
+  struct tokenize_frame frame;
+  struct mm_tokenizer *t;
+  mm_status st = tokenize_load (c, &t, &frame);
+
+  if (st < 0)
+    return st;
+  frame.bos = mm_tokenizer_bos (t);
+  for (size_t i = 0; st == MM_OK && i < c->n_inputs; i++)
+    st = decode_ids (d, t, &frame, c->inputs[i]);
+  mm_progress_end ();
+  mm_tokenizer_free (t);
+  return st;
+}
+
 mm_status
 tokenize_decode (const struct tokenize_config *c)
 {
   struct decoder d = { .c = c };
   mm_status st = mm_output_open (c->output ? c->output : "-", c->force, &d.out);
 
-  for (size_t i = 0; st == MM_OK && i < c->n_inputs; i++)
-    st = decode_file (&d, c->inputs[i]);
+  if (st == MM_OK && c->decode_kind != OUTPUT_TOKENS)
+    st = decode_id_files (&d);
+  else
+    for (size_t i = 0; st == MM_OK && i < c->n_inputs; i++)
+      st = decode_file (&d, c->inputs[i]);
   if (st == MM_OK)
     st = mm_output_commit (d.out);
   else

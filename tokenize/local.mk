@@ -1,9 +1,10 @@
 bin_PROGRAMS += minimind-tokenize
 tools += minimind-tokenize
 minimind_tokenize_SOURCES = \
-  tokenize/main.c tokenize/tokenize.c tokenize/tokenize.h \
+  tokenize/main.c tokenize/options.c tokenize/tokenize.c tokenize/tokenize.h \
   tokenize/batch.c tokenize/batch.h tokenize/sink.c tokenize/sink.h \
-  tokenize/report.c tokenize/report.h tokenize/decode.c tokenize/sample.c
+  tokenize/report.c tokenize/report.h tokenize/sample.c \
+  tokenize/decode.c tokenize/decode.h tokenize/decode_ids.c
 pages += man/minimind-tokenize.1
 EXTRA_DIST += man/tokenize.h2m
 

@@ -1,13 +1,12 @@
 /* minimind-tokenize -- documents into token files, and back.
    SPDX-License-Identifier: Apache-2.0
 
-   Reads the command line into a struct tokenize_config and calls the one of three works that it
-   asks for: tokenize.c, sample.c, decode.c.  */
+   Reads the command line (options.c) into a struct tokenize_config and calls the one of three works that
+   it asks for: tokenize.c, sample.c, decode.c.  */
 
 #include <config.h>
 
 #include <argp.h>
-#include <string.h>
 
 #include <minimind/cli.h>
 #include <minimind/thread.h>
@@ -15,141 +14,6 @@
 #include "tokenize.h"
 
 #define PROGRAM "minimind-tokenize"
-
-static const char doc[] =
-  "Encode the documents of INPUTS into a token file, by a byte-level BPE tokenizer.json; or count, "
-  "show or decode tokens."
-  "\v"
-  "Inputs are texts, JSON, CSV and TSV, compressed or in archives too; \"-\" is standard input.  Ids are "
-  "those of HuggingFace tokenizers.  Special tokens that stand in a text are text unless "
-  "--parse-special asks otherwise.  Each document ends with the tokenizer's eos.";
-
-static const char args_doc[] = "--tokenizer=FILE INPUT... -o FILE\n--decode TOKENS... [-o FILE]";
-
-enum { OPT_TOKENIZER = 0x100, OPT_NO_EOS, OPT_BOS, OPT_EOS, OPT_PARSE_SPECIAL, OPT_DECODE,
-       OPT_COUNT, OPT_DUMP_SAMPLE, OPT_JSON, OPT_THREADS, OPT_FORCE, OPT_OUTPUT_FORMAT };
-
-static const struct argp_option options[] = {
-  { "tokenizer", OPT_TOKENIZER, "FILE", 0, "use this tokenizer.json, or the one in folder FILE", 0 },
-  { "output", 'o', "FILE", 0, "write the token file FILE; with --decode a text; \"-\" is standard output", 0 },
-  { "output-format", OPT_OUTPUT_FORMAT, "NAME", 0,
-    "write tokens, a token file; text, a line of ids for each document; or raw, little-endian integers "
-    "of 16 bits, or 32 where the vocabulary needs them [tokens; to \"-\" text]", 0 },
-  { "bos", OPT_BOS, NULL, 0, "begin each document with the tokenizer's bos", 0 },
-  { "no-eos", OPT_NO_EOS, NULL, 0, "do not end documents with eos", 0 },
-  { "eos", OPT_EOS, "TOKEN", 0, "end documents with TOKEN [the tokenizer's eos]", 0 },
-  { "parse-special", OPT_PARSE_SPECIAL, NULL, 0, "make tokens of special tokens in texts", 0 },
-  { "decode", OPT_DECODE, NULL, 0, "turn token files into text, or with --format=jsonl into lines", 0 },
-  { "count", OPT_COUNT, NULL, 0, "print the number of documents, tokens and bytes; write nothing", 0 },
-  { "dump-sample", OPT_DUMP_SAMPLE, "N", 0, "show the tokens of the first N documents; write nothing", 0 },
-  { "json", OPT_JSON, NULL, 0, "print --count as a JSON object", 0 },
-  { "threads", OPT_THREADS, "N", 0, "use N threads [those this process may use]", 0 },
-  { "force", OPT_FORCE, NULL, 0, "replace FILE if it exists", 0 },
-  { 0 }
-};
-
-static void
-check_mode (struct tokenize_config *c, struct argp_state *state)
-{
-  if (c->n_inputs == 0 && !c->documents.files_from)
-    argp_error (state, "give at least one input");
-  if (c->decode + c->count + (c->sample > 0) > 1)
-    argp_error (state, "--decode, --count and --dump-sample exclude each other");
-  if (c->no_eos && c->eos)
-    argp_error (state, "--eos and --no-eos exclude each other");
-  if (c->output_kind_given && (c->decode || c->count || c->sample))
-    argp_error (state, "--output-format is for ids that are written");
-  if (c->json && !c->count)
-    argp_error (state, "--json goes with --count");
-  if (c->decode)
-    return;
-  if (!c->tokenizer)
-    argp_error (state, "give --tokenizer=FILE");
-  if (c->output && (c->count || c->sample))
-    argp_error (state, "--count and --dump-sample write nothing: leave --output out");
-  if (!c->output && !c->count && !c->sample)
-    argp_error (state, "give --output=FILE");
-  if (c->output && strcmp (c->output, "-") == 0)
-    {
-      if (!c->output_kind_given)
-        c->output_kind = OUTPUT_TEXT;
-      else if (c->output_kind == OUTPUT_TOKENS)
-        argp_error (state, "a token file is no stream: --output-format=text or raw goes to standard output");
-    }
-}
-
-static error_t
-parse_opt (int key, char *arg, struct argp_state *state)
-{
-  static const char *const outputs[] = { "tokens", "text", "raw", NULL };
-  struct tokenize_config *c = state->input;
-
-  switch (key)
-    {
-    case ARGP_KEY_INIT:
-      state->child_inputs[0] = &c->documents;
-      break;
-    case 'o':
-      c->output = mm_cli_path (state, "output", arg);
-      break;
-    case OPT_OUTPUT_FORMAT:
-      c->output_kind = (enum tokenize_output) mm_cli_choice (state, "output-format", arg, outputs);
-      c->output_kind_given = true;
-      break;
-    case OPT_TOKENIZER:
-      c->tokenizer = mm_cli_path (state, "tokenizer", arg);
-      break;
-    case OPT_BOS:
-      c->bos = true;
-      break;
-    case OPT_NO_EOS:
-      c->no_eos = true;
-      break;
-    case OPT_EOS:
-      c->eos = arg;
-      break;
-    case OPT_PARSE_SPECIAL:
-      c->parse_special = true;
-      break;
-    case OPT_DECODE:
-      c->decode = true;
-      break;
-    case OPT_COUNT:
-      c->count = true;
-      break;
-    case OPT_DUMP_SAMPLE:
-      c->sample = (uint64_t) mm_cli_integer (state, "dump-sample", arg, 1, INT64_MAX);
-      break;
-    case OPT_JSON:
-      c->json = true;
-      break;
-    case OPT_THREADS:
-      c->n_threads = (int) mm_cli_integer (state, "threads", arg, 1, 1024);
-      break;
-    case OPT_FORCE:
-      c->force = true;
-      break;
-    case ARGP_KEY_ARGS:
-      c->inputs = (const char *const *) (state->argv + state->next);
-      c->n_inputs = (size_t) (state->argc - state->next);
-      break;
-    case ARGP_KEY_END:
-      check_mode (c, state);
-      break;
-    default:
-      return ARGP_ERR_UNKNOWN;
-    }
-  return 0;
-}
-
-static const struct argp_child children[] = {
-  { &mm_documents_argp, 0, "Inputs:", 1 },
-  { &mm_common_argp, 0, "Common options:", 2 },
-  { 0 }
-};
-
-static const struct argp parser
-  = { options, parse_opt, args_doc, doc, children, NULL, NULL };
 
 int
 main (int argc, char **argv)
@@ -159,7 +23,7 @@ main (int argc, char **argv)
 
   mm_cli_begin (PROGRAM);
   c.n_threads = mm_cpus_allowed ();
-  argp_parse (&parser, argc, argv, 0, NULL, &c);
+  argp_parse (&tokenize_argp, argc, argv, 0, NULL, &c);
   if (c.decode)
     st = tokenize_decode (&c);
   else if (c.sample)

@@ -4,6 +4,7 @@
 #ifndef TOKENIZE_H
 #define TOKENIZE_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +31,13 @@ struct tokenize_config
   bool bos, no_eos, parse_special;
   const char *eos;              /* in place of the tokenizer's, or NULL */
   bool decode, count, json;
+  enum tokenize_output decode_kind;     /* of the inputs of decode */
   uint64_t sample;              /* documents to show, or 0 */
   int n_threads;
 };
+
+/* The command line; the parser's input is a struct tokenize_config.  */
+extern const struct argp tokenize_argp;
 
 /* What goes around the ids of a document.  */
 struct tokenize_frame

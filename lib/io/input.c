@@ -54,6 +54,8 @@ struct mm_input
   struct layer *layers[MAX_LAYERS];
   bool empty;                   /* the present member has no bytes and no reader */
   bool readable;                /* it has one: the top layer */
+  bool seeks;                   /* the file can be read in any order */
+  bool plain;                   /* the present member is the file as it is, read without a layer */
   char *name;                   /* of the present member, for messages */
 };
 
@@ -336,7 +338,8 @@ mm_input_open (const char *path, struct mm_input **result)
     {
       in->total = S_ISREG (s.st_mode) ? (uint64_t) s.st_size : 0;
       /* Standard input may begin in the middle of a file: there places mean nothing.  */
-      st = push (in, S_ISREG (s.st_mode) && !is_stdin);
+      in->seeks = S_ISREG (s.st_mode) && !is_stdin;
+      st = push (in, in->seeks);
     }
   if (st < 0)
     mm_input_close (in);
@@ -391,10 +394,25 @@ advance (struct layer *l, bool *ended, bool *leaf)
   return *leaf ? MM_OK : set_member (l, entry);
 }
 
+/* The present member, a leaf, was found: where it is the file itself, go back to its beginning and read it
+   without copies.  */
+static mm_status
+begin_leaf (struct mm_input *in)
+{
+  const struct layer *l = in->layers[0];
+
+  in->readable = !in->empty;
+  in->plain = in->readable && in->seeks && in->n_layers == 1 && !l->gunzip && archive_filter_count (l->a) == 1;
+  return in->plain ? mm_input_seek (in, 0) : MM_OK;
+}
+
 mm_status
 mm_input_next (struct mm_input *in, bool *more)
 {
   *more = in->readable = false;
+  if (in->plain)
+    pop (in);                   /* its place in the file is no more what it thinks */
+  in->plain = false;
   if (in->empty)
     pop (in);                   /* libarchive cannot be asked again after an end */
   in->empty = false;
@@ -408,8 +426,7 @@ mm_input_next (struct mm_input *in, bool *more)
       if (leaf)
         {
           *more = true;
-          in->readable = !in->empty;
-          return MM_OK;
+          return begin_leaf (in);
         }
       if (ended)
         pop (in);
@@ -427,6 +444,26 @@ mm_input_name (const struct mm_input *in)
   return in->name;
 }
 
+/* Up to SIZE bytes of the file itself.  */
+static mm_status
+read_plain (struct mm_input *in, char *data, size_t size, size_t *got)
+{
+  while (*got < size)
+    {
+      ssize_t n = read (in->fd, data + *got, size - *got);
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n < 0)
+        return mm_fail_errno (in->name);
+      if (n == 0)
+        break;
+      *got += (size_t) n;
+      in->done += (uint64_t) n;
+    }
+  return MM_OK;
+}
+
 mm_status
 mm_input_read (struct mm_input *in, void *data, size_t size, size_t *got)
 {
@@ -436,11 +473,30 @@ mm_input_read (struct mm_input *in, void *data, size_t size, size_t *got)
   *got = 0;
   if (!in->readable || size == 0)
     return MM_OK;
+  if (in->plain)
+    return read_plain (in, data, size, got);
   a = in->layers[in->n_layers - 1]->a;
   n = archive_read_data (a, data, size);
   if (n < 0)
     return fail_archive (in, a);
   *got = (size_t) n;
+  return MM_OK;
+}
+
+bool
+mm_input_seekable (const struct mm_input *in)
+{
+  return in->plain;
+}
+
+mm_status
+mm_input_seek (struct mm_input *in, uint64_t offset)
+{
+  if (!in->plain)
+    return mm_fail (MM_EINVAL, "%s: can be read from its beginning only", in->name);
+  if (offset > INT64_MAX || lseek (in->fd, (off_t) offset, SEEK_SET) < 0)
+    return mm_fail_errno (in->name);
+  in->done = offset;
   return MM_OK;
 }
 

@@ -70,6 +70,11 @@ struct mm_document_options
   const char *delimiter;        /* between documents of a text; NULL: none */
   size_t delimiter_size;
   enum mm_document_errors errors;
+  unsigned part, parts;         /* only the documents that begin in the PART-th, from 1, of PARTS equal
+                                   pieces of all inputs' bytes: parts in order are the whole.  Plain
+                                   texts and JSON Lines are read there alone; of other inputs that the
+                                   piece holds a part of, documents are counted first and stand for the
+                                   bytes.  PARTS 0: everything */
   mm_document_cut *cut;
   const void *cut_arg;
 };
@@ -102,7 +107,7 @@ mm_status mm_documents_delimiter (const char *arg, char **bytes, size_t *size) M
 
 /* Read INPUTS, borrowed, in their order; "-" is standard input.  Only the list of FILES_FROM is read
    yet.  MM_ENOENT if an input is missing; MM_EUSAGE for an empty delimiter, or one with another format
-   than text, a FIELD that is no path, and options that do not fit together; MM_EFORMAT, MM_EIO for the
+   than text, a FIELD that is no path, a part of what is no file, and options that do not fit together; MM_EFORMAT, MM_EIO for the
    list.  */
 mm_status mm_documents_open (const char *const *inputs, size_t n_inputs,
                              const struct mm_document_options *options,

@@ -39,8 +39,15 @@ const char *mm_input_name (const struct mm_input *in);
    it ends (compress).  */
 mm_status mm_input_read (struct mm_input *in, void *data, size_t size, size_t *got) MM_NODISCARD;
 
+/* True if the present member is a file that is neither compressed nor an archive, nor standard input or empty: it
+   can be read from any place.  */
+bool mm_input_seekable (const struct mm_input *in);
+
+/* Go to byte OFFSET of the present member.  MM_EINVAL where it is not seekable, MM_EIO.  */
+mm_status mm_input_seek (struct mm_input *in, uint64_t offset) MM_NODISCARD;
+
 /* Bytes consumed of the file itself (compressed), and its size or 0 when unknown:
-   for progress.  */
+   for progress; where the present member is seekable, the place in it.  */
 void mm_input_progress (const struct mm_input *in, uint64_t *done, uint64_t *total);
 
 #endif /* MINIMIND_INPUT_H */

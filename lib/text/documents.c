@@ -37,23 +37,32 @@ measure (struct mm_documents *d)
 {
   bool known = true;
 
+  if (d->o.parts > 0)
+    {
+      mm_status st = mm_alloc ("inputs", d->n_inputs, sizeof *d->sizes, &d->sizes);
+
+      if (st < 0)
+        return st;
+    }
   for (size_t i = 0; i < d->n_inputs; i++)
     {
       struct stat info;
 
-      if (strcmp (d->inputs[i], "-") == 0)
-        {
-          known = false;
-          continue;
-        }
-      if (stat (d->inputs[i], &info) < 0)
+      bool is_stdin = strcmp (d->inputs[i], "-") == 0;
+
+      if (!is_stdin && stat (d->inputs[i], &info) < 0)
         return mm_fail_errno (d->inputs[i]);
-      known &= S_ISREG (info.st_mode);
-      d->total += (uint64_t) info.st_size;
+      known &= !is_stdin && S_ISREG (info.st_mode);
+      if (!known && d->sizes && !(!is_stdin && S_ISDIR (info.st_mode)))
+        return mm_fail (MM_EUSAGE, "%s: cannot be read in parts, it is no file",
+                        is_stdin ? "standard input" : d->inputs[i]);
+      d->total += is_stdin ? 0 : (uint64_t) info.st_size;
+      if (d->sizes)
+        d->sizes[i] = (uint64_t) info.st_size;
     }
   if (!known)
     d->total = 0;
-  return MM_OK;
+  return documents_divide (d);
 }
 
 mm_status
@@ -96,6 +105,7 @@ mm_documents_close (struct mm_documents *d)
   mm_json_path_free (&d->path);
   free (d->inputs);
   free (d->list);
+  free (d->sizes);
   free (d->buffer);
   free (d->fixed);
   free (d->found.buffer);
@@ -115,18 +125,19 @@ mm_documents_progress (const struct mm_documents *d, uint64_t *done, uint64_t *t
 
   if (d->in)
     mm_input_progress (d->in, &present, &size);
-  *done = d->done + present;
+  *done = d->done + (d->in ? documents_done (d, present) : 0);
   *total = d->total;
 }
 
 /* ---- members ---- */
 
-/* Begin the next member of the present input.  */
+/* Begin the next member of the present input; *FOUND: there is one, be there something to read in it or not.  */
 static mm_status
-begin_member (struct mm_documents *d)
+begin_member (struct mm_documents *d, bool *found)
 {
   mm_status st = mm_input_next (d->in, &d->in_member);
 
+  *found = d->in_member;
   if (st < 0 || !d->in_member)
     return st;
   d->delimited = d->array = d->comma = false;
@@ -135,11 +146,10 @@ begin_member (struct mm_documents *d)
   if (st == MM_OK)
     st = documents_refuse (d);
   if (st == MM_OK)
-    st = documents_check (d);
-  /* A byte order mark tells that this is UTF-8; it is no character of the text.  */
-  if (st == MM_OK && d->end - d->start >= 3 && memcmp (d->buffer + d->start, "\xef\xbb\xbf", 3) == 0)
-    documents_consume (d, d->start + 3);
-  return st < 0 ? st : documents_choose_kind (d);
+    st = documents_check_mark (d);
+  if (st == MM_OK)
+    st = documents_choose_kind (d);
+  return st < 0 ? st : documents_narrow (d);
 }
 
 /* Go to the next member of all inputs; *MORE is false behind the last.  */
@@ -158,15 +168,24 @@ next_member (struct mm_documents *d, bool *more)
           *more = d->next_input < d->n_inputs;
           if (!*more)
             return MM_OK;
-          st = mm_input_open (d->inputs[d->next_input++], &d->in);
+          if (!documents_enter (d, d->next_input++))
+            continue;
+          st = mm_input_open (d->inputs[d->next_input - 1], &d->in);
           if (st < 0)
             return st;
         }
-      st = begin_member (d);
-      if (st < 0 || d->in_member)
-        return st;
+      if (!d->range.leave)
+        {
+          bool found;
+
+          st = begin_member (d, &found);
+          if (st < 0 || d->in_member)
+            return st;
+          if (found && !d->range.leave)
+            continue;
+        }
       mm_input_progress (d->in, &done, &total);
-      d->done += done;
+      d->done += documents_done (d, done);
       mm_input_close (d->in);
       d->in = NULL;
     }
@@ -227,12 +246,16 @@ mm_documents_next (struct mm_documents *d, struct mm_document_part *part, bool *
   mm_status st = MM_OK;
 
   *more = true;
-  while (!d->waiting)
+  do
     {
-      st = d->in_member ? take[d->kind] (d) : next_member (d, more);
-      if (st < 0 || !*more)
-        return st;
+      while (!d->waiting)
+        {
+          st = d->in_member ? take[d->kind] (d) : next_member (d, more);
+          if (st < 0 || !*more)
+            return st;
+        }
+      hand_out (d, part);
     }
-  hand_out (d, part);
+  while (!documents_in_part (d, part));
   return MM_OK;
 }

@@ -24,6 +24,23 @@
 
 enum { DOCUMENT_PART = 4 << 20 };       /* bytes; documents up to here come whole */
 
+/* The part of the inputs that is read, where it is not all of them.  */
+struct documents_range
+{
+  uint64_t from, to;            /* of all inputs' bytes */
+  uint64_t before;              /* bytes of the inputs up to the present one, which is counted too */
+  uint64_t size, low, high;     /* of the present input; the range in it */
+
+  bool limited;                 /* the member is LEFT bytes from ORIGIN on */
+  uint64_t origin, left;
+
+  bool by_index;                /* of its DOCUMENTS those from FIRST to LAST - 1 */
+  uint64_t documents, first, last;
+  uint64_t index;               /* of the document under way */
+  struct mm_document_counts kept;       /* without what was read of this input before FIRST */
+  bool leave;                   /* nothing more is wanted of it */
+};
+
 struct mm_documents
 {
   struct mm_document_options o;
@@ -32,6 +49,9 @@ struct mm_documents
   size_t n_inputs, capacity, next_input;
   char *list;                   /* the names of a list */
   uint64_t total, done;         /* bytes of all inputs, or 0; of those closed */
+  uint64_t *sizes;              /* of each, where a part is read */
+  struct documents_range range;
+  bool quiet;                   /* warn of nothing */
   struct mm_input *in;
 
   /* The present member.  */
@@ -67,6 +87,10 @@ mm_status documents_begin (struct mm_documents *d) MM_NODISCARD;
 
 /* Check, and replace, what has come in, but where errors are skipped.  */
 mm_status documents_check (struct mm_documents *d) MM_NODISCARD;
+
+/* The same for the first bytes: a byte order mark tells that they are UTF-8, and is no character of
+   the text.  */
+mm_status documents_check_mark (struct mm_documents *d) MM_NODISCARD;
 
 /* Read and check more of the member, or set AT_END.  What stands in the buffer moves to its
    beginning: places relative to START stay.  */
@@ -118,5 +142,25 @@ void documents_give (struct mm_documents *d, const char *text, size_t size, bool
 
 /* Append the names in the list to the inputs.  */
 mm_status documents_read_list (struct mm_documents *d) MM_NODISCARD;
+
+/* ---- documents_part.c ---- */
+
+/* Find the range that the options ask for; sizes are known.  */
+mm_status documents_divide (struct mm_documents *d) MM_NODISCARD;
+
+/* Go to INPUT; false if it has nothing of the range and need not be opened.  */
+bool documents_enter (struct mm_documents *d, size_t input);
+
+/* A member was begun: leave of it, or of its input, what is in the range.  */
+mm_status documents_narrow (struct mm_documents *d) MM_NODISCARD;
+
+/* PART was handed out: is it in the range?  */
+bool documents_in_part (struct mm_documents *d, const struct mm_document_part *part);
+
+/* Documents before the range are being read.  */
+bool documents_outside (const struct mm_documents *d);
+
+/* Bytes of the range, when DONE of the present input are read.  */
+uint64_t documents_done (const struct mm_documents *d, uint64_t done);
 
 #endif /* TEXT_DOCUMENTS_IMPL_H */

@@ -273,7 +273,7 @@ documents_choose_kind (struct mm_documents *d)
     d->kind = MM_DOCUMENTS_JSONL;
   else if (d->kind == MM_DOCUMENTS_AUTO)
     d->kind = MM_DOCUMENTS_TEXT;
-  if (jsonl)
+  if (jsonl && !d->quiet)
     mm_verbose ("%s: taken for JSON Lines", name);
   return MM_OK;
 }

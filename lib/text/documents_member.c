@@ -90,6 +90,10 @@ documents_fail (const struct mm_documents *d, size_t at, const char *problem)
   uint64_t line, column;
 
   find_place (d, at, &line, &column);
+  if (d->range.origin > 0)
+    return mm_fail (MM_EFORMAT, "%s: from byte %llu on: line %llu, byte %llu: %s", mm_input_name (d->in),
+                    (unsigned long long) d->range.origin + 1, (unsigned long long) line + 1,
+                    (unsigned long long) column + 1, problem);
   return mm_fail (MM_EFORMAT, "%s: line %llu, byte %llu: %s", mm_input_name (d->in),
                   (unsigned long long) line + 1, (unsigned long long) column + 1, problem);
 }
@@ -101,10 +105,13 @@ documents_fail_or_skip (struct mm_documents *d, size_t at, const char *problem)
 
   if (d->o.errors != MM_ERRORS_SKIP)
     return st;
-  if (d->counts.skipped++ == 0)
+  if (d->quiet || documents_outside (d))
+    ;
+  else if (d->counts.skipped == 0)
     mm_warn ("left out: %s", mm_error_message ());
   else
     mm_verbose ("left out: %s", mm_error_message ());
+  d->counts.skipped++;
   return MM_OK;
 }
 
@@ -170,6 +177,16 @@ documents_check (struct mm_documents *d)
   return d->o.errors == MM_ERRORS_REPLACE ? replace_invalid (d) : fail_encoding (d);
 }
 
+mm_status
+documents_check_mark (struct mm_documents *d)
+{
+  mm_status st = documents_check (d);
+
+  if (st == MM_OK && d->range.origin == 0 && d->end >= 3 && memcmp (d->buffer, "\xef\xbb\xbf", 3) == 0)
+    documents_consume (d, 3);
+  return st;
+}
+
 size_t
 documents_valid (const struct mm_documents *d, size_t from, size_t size)
 {
@@ -179,7 +196,7 @@ documents_valid (const struct mm_documents *d, size_t from, size_t size)
 static mm_status
 fill (struct mm_documents *d)
 {
-  size_t got;
+  size_t size = d->range.limited && d->range.left < read_size ? (size_t) d->range.left : read_size, got;
   mm_status st;
 
   if (d->start > 0)
@@ -192,9 +209,10 @@ fill (struct mm_documents *d)
     }
   st = mm_grow ("documents", &d->buffer, &d->buffer_capacity, d->end + read_size, 1);
   if (st == MM_OK)
-    st = mm_input_read (d->in, d->buffer + d->end, read_size, &got);
+    st = mm_input_read (d->in, d->buffer + d->end, size, &got);
   if (st < 0)
     return st;
+  d->range.left -= d->range.limited ? got : 0;
   d->end += got;
   d->at_end = got == 0;
   return MM_OK;

@@ -28,6 +28,7 @@ lib_libcore_a_SOURCES += \
   lib/text/documents_kind.c \
   lib/text/documents_list.c \
   lib/text/documents_member.c \
+  lib/text/documents_part.c \
   lib/text/documents_text.c \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \

@@ -80,6 +80,42 @@ ok "both to files" sh -c 'minimind-tokenize -q --tokenizer=. --output-format=tex
    && minimind-tokenize -q --tokenizer=. --output-format=raw lines.jsonl -o ids2.raw'
 ok "with the same bytes" sh -c 'cmp ids.txt ids2.txt && cmp ids.raw ids2.raw'
 
+want=lines.txt
+ok "text from them" sh -c 'minimind-tokenize --decode=text --tokenizer=. ids.txt >back && echo >>back'
+ok "is the text" cmp back lines.txt
+ok "from integers too" sh -c 'minimind-tokenize --decode=raw --tokenizer=. - <ids.raw >back && echo >>back'
+ok "is it" cmp back lines.txt
+printf '5 6\n7 99999\n' >wrong.txt
+refused "no id of the tokenizer" 65 'wrong.txt: line 2: 99999 is no id' minimind-tokenize --decode=text --tokenizer=. wrong.txt -o x
+printf '5 6\n7 six\n' >wrong.txt
+refused "no numbers" 65 'wrong.txt: line 2: want ids' minimind-tokenize --decode=text --tokenizer=. wrong.txt -o x
+printf '\0\0\0' >wrong.raw
+refused "half an integer" 65 'wrong.raw: ends within' minimind-tokenize --decode=raw --tokenizer=. wrong.raw -o x
+
+# ---- parts ----
+
+for k in 1 2 3; do ok "part $k of 3" encode --part=$k/3 lines.jsonl lines.tar -o part$k; done
+ok "the whole" encode lines.jsonl lines.tar -o whole
+ok "packed, the parts are it" sh -c 'minimind-pack -q --seq-len=32 --validation=0 part1 part2 part3 -o parts.data \
+   && minimind-pack -q --seq-len=32 --validation=0 whole -o whole.data \
+   && cmp parts.data/train-*.safetensors whole.data/train-*.safetensors'
+ok "with their text" sh -c 'minimind-tokenize --decode part1 part2 part3 >a && minimind-tokenize --decode whole >b && cmp a b'
+refused "a part of standard input" 64 'standard input' minimind-tokenize --tokenizer=. --part=1/2 - -o x
+
+# ---- inputs of other kinds ----
+
+{ echo '['; sed 's/$/,/; $s/,$//' lines.jsonl; echo ']'; } >lines.json
+{ echo 'id,text'; sed 's/.*/1,"&"/' lines.txt; } >lines.csv
+sed 's/.*/{"a": {"b": "&"}}/' lines.txt >nested.jsonl
+for input in lines.json lines.csv; do
+  ok "$input" encode $input -o $input.tokens
+  ok "$input: the same file" cmp tokens $input.tokens
+done
+ok "a field inside an object" encode --field=a.b nested.jsonl -o nested.tokens
+ok "the same file" cmp tokens nested.tokens
+ok "a list of inputs" sh -c 'printf "lines.csv\0" | minimind-tokenize -q --tokenizer=. --files-from=- -0 -o list.tokens'
+ok "the same file" cmp tokens list.tokens
+
 # ---- options ----
 
 n=$(count_of --no-eos lines.jsonl)
@@ -125,7 +161,9 @@ ok "is not supported yet" says 'not supported yet'
 for wrong in "" "-o x" "--tokenizer=." "--tokenizer=. lines.txt" "--tokenizer=. --count -o x lines.txt" \
              "--count --decode tokens" "--tokenizer=. --json lines.txt -o x" \
              "--tokenizer=. --output-format=tokens lines.txt -o -" "--tokenizer=. --output-format=raw --count lines.txt" \
-             "--tokenizer=. --eos=a --no-eos lines.txt -o x" "--tokenizer=. --dump-sample=0 lines.txt" \
+             "--tokenizer=. --part=0/2 lines.txt -o x" "--tokenizer=. --part=3/2 lines.txt -o x" \
+             "--tokenizer=. --part=2 lines.txt -o x" "--decode=text lines.txt -o x" "--decode --part=1/2 tokens" \
+             "--decode=words --tokenizer=. lines.txt" "--tokenizer=. --eos=a --no-eos lines.txt -o x" "--tokenizer=. --dump-sample=0 lines.txt" \
              "--tokenizer=. --on-error=shrug lines.txt -o x" "--tokenizer=. --delimiter=\\q lines.txt -o x"; do
   ok "usage: $wrong" status_is 64 minimind-tokenize $wrong
 done

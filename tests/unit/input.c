@@ -140,6 +140,8 @@ test_plain (void)
   };
   struct mm_input *in = NULL;
   uint64_t done, total;
+  char part[100];
+  size_t got;
   int good = 1;
 
   scratch_put ("text", text, sizeof text);
@@ -167,7 +169,11 @@ test_plain (void)
   ok (mm_input_open ("text", &in) == MM_OK && member_is (in, "text", text, sizeof text, 100000), "progress");
   mm_input_progress (in, &done, &total);
   ok (done == sizeof text && total == sizeof text, "counts the file's bytes");
-  mm_input_close (in);
+  ok (mm_input_seekable (in) && mm_input_seek (in, 70000) == MM_OK && mm_input_read (in, part, 100, &got) == MM_OK
+      && got == 100 && memcmp (part, text + 70000, 100) == 0, "a plain file is read from any place");
+  mm_input_progress (in, &done, &total);
+  ok (done == 70100, "where progress is");
+  ok (ends (in), "and has no other member");
   mm_input_close (NULL);
 }
 
@@ -290,6 +296,9 @@ nothing_is_swallowed (const char *name, char *data, size_t size, bool sums)
 static void
 test_filters (void)
 {
+  struct mm_input *in = NULL;
+  bool more;
+
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
     {
       char name[80], *data;
@@ -318,6 +327,9 @@ test_filters (void)
     }
   make_one ("none", ARCHIVE_FILTER_GZIP, "", 0);
   ok (is_one ("none", "", 0), "nothing, compressed, is one empty member");
+  ok (mm_input_open ("two", &in) == MM_OK && mm_input_next (in, &more) == MM_OK && more && !mm_input_seekable (in)
+      && mm_input_seek (in, 0) == MM_EINVAL, "what is compressed has one order");
+  mm_input_close (in);
 }
 
 static const char *const names[] = { "dir", "dir/a.txt", "dir/\xe6\x96\x87.txt", "dir/empty", "b\x1b[2J" };
