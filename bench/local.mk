@@ -1,6 +1,6 @@
 # `make bench' builds and runs the benchmarks; they are not part of `make check', and what they compare with
 # is loaded at run time where it is installed.
-bench_programs = bench/gemm bench/train bench/pack bench/documents bench/text
+bench_programs = bench/gemm bench/train bench/pack bench/documents bench/memory bench/text
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -9,6 +9,7 @@ bench_gemm_LDADD = $(LDADD) -ldl
 bench_train_SOURCES = bench/train.c bench/bench.h
 bench_documents_SOURCES = bench/documents.c bench/bench.h
 bench_pack_SOURCES = bench/pack.c bench/bench.h
+bench_memory_SOURCES = bench/memory.c bench/bench.h
 bench_text_SOURCES = bench/text.c bench/bench.h
 EXTRA_DIST += bench/train_torch.py bench/text_peers.py bench/make-text.py
 

@@ -2,7 +2,7 @@
 # A build inside the source tree has to be cleaned first (make distclean), as for any second build.  Run one as
 #   fuzz/build/fuzz/tokenizer -max_total_time=300 FOLDER-OF-EXAMPLES
 fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset fuzz/trainer \
-  fuzz/manifest fuzz/shards fuzz/ranks
+  fuzz/manifest fuzz/shards fuzz/ranks fuzz/json fuzz/rows fuzz/archive
 EXTRA_PROGRAMS += $(fuzz_programs)
 EXTRA_DIST += fuzz/fuzz.h
 fuzz_safetensors_SOURCES = fuzz/safetensors.c
@@ -23,6 +23,12 @@ fuzz_trainer_SOURCES = fuzz/trainer.c
 fuzz_trainer_LDFLAGS = -fsanitize=fuzzer
 fuzz_manifest_SOURCES = fuzz/manifest.c
 fuzz_manifest_LDFLAGS = -fsanitize=fuzzer
+fuzz_json_SOURCES = fuzz/json.c
+fuzz_json_LDFLAGS = -fsanitize=fuzzer
+fuzz_rows_SOURCES = fuzz/rows.c
+fuzz_rows_LDFLAGS = -fsanitize=fuzzer
+fuzz_archive_SOURCES = fuzz/archive.c
+fuzz_archive_LDFLAGS = -fsanitize=fuzzer
 
 fuzz:
 	@command -v clang >/dev/null || { echo "make fuzz needs clang" >&2; exit 1; }

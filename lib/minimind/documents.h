@@ -107,8 +107,8 @@ mm_status mm_documents_delimiter (const char *arg, char **bytes, size_t *size) M
 
 /* Read INPUTS, borrowed, in their order; "-" is standard input.  Only the list of FILES_FROM is read
    yet.  MM_ENOENT if an input is missing; MM_EUSAGE for an empty delimiter, or one with another format
-   than text, a FIELD that is no path, a part of what is no file, and options that do not fit together; MM_EFORMAT, MM_EIO for the
-   list.  */
+   than text, a FIELD that is no path, a part of what is no file, and options that do not fit together;
+   MM_EFORMAT, MM_EIO for the list.  */
 mm_status mm_documents_open (const char *const *inputs, size_t n_inputs,
                              const struct mm_document_options *options,
                              struct mm_documents **d) MM_NODISCARD;

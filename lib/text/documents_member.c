@@ -11,6 +11,7 @@
 #include <minimind/tokenizer.h>
 
 #include "documents_impl.h"
+#include "scan.h"
 #include "unicode.h"
 
 static const size_t read_size = 1 << 20;
@@ -18,31 +19,12 @@ static const char replacement[] = "\xef\xbf\xbd";
 
 /* ---- places ---- */
 
-static uint64_t
-count_lines (const char *text, size_t size)
-{
-  const uint64_t low = UINT64_C (0x7f7f7f7f7f7f7f7f);
-  uint64_t lines = 0, word;
-  size_t i = 0;
-
-  for (; i + 8 <= size; i += 8)
-    {
-      memcpy (&word, text + i, 8);
-      word ^= UINT64_C (0x0a0a0a0a0a0a0a0a);
-      /* Bit 7 stays clear exactly where a byte is zero.  */
-      lines += 8 - (uint64_t) __builtin_popcountll ((((word & low) + low) | word) & ~low);
-    }
-  for (; i < size; i++)
-    lines += text[i] == '\n';
-  return lines;
-}
-
 /* Line and column, from 0, of byte AT of the buffer.  */
 static void
 find_place (const struct mm_documents *d, size_t at, uint64_t *line, uint64_t *column)
 {
   const char *start = d->buffer + d->start, *newline;
-  uint64_t lines = count_lines (start, at - d->start);
+  uint64_t lines = mm_count_bytes (start, at - d->start, '\n');
 
   *line = d->line + lines;
   *column = d->column + (at - d->start);

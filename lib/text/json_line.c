@@ -45,30 +45,31 @@ skip_space (struct scanner *s)
 
 /* ---- strings ---- */
 
-static int
-hex_digit (char c)
-{
-  return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f'
-         ? (c | 0x20) - 'a' + 10 : -1;
-}
+/* 16 and the value of a hexadecimal digit; 0 of what is none.  */
+static const uint8_t digits[256] = {
+  ['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21,
+  ['6'] = 22, ['7'] = 23, ['8'] = 24, ['9'] = 25,
+  ['a'] = 26, ['b'] = 27, ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
+  ['A'] = 26, ['B'] = 27, ['C'] = 28, ['D'] = 29, ['E'] = 30, ['F'] = 31,
+};
+
+/* What stands behind a backslash for what; 0 for no escape.  */
+static const char escapes[256] = {
+  ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
+  ['u'] = 'u'
+};
 
 /* The four hexadecimal digits at P, or -1.  */
-static int
+static inline int
 hex4 (const char *p, const char *end)
 {
-  int value = 0;
+  const unsigned char *d = (const unsigned char *) p;
+  unsigned a, b, c, e;
 
   if (end - p < 4)
     return -1;
-  for (int i = 0; i < 4; i++)
-    {
-      int digit = hex_digit (p[i]);
-
-      if (digit < 0)
-        return -1;
-      value = value << 4 | digit;
-    }
-  return value;
+  a = digits[d[0]], b = digits[d[1]], c = digits[d[2]], e = digits[d[3]];
+  return a & b & c & e & 16 ? (int) ((a & 15) << 12 | (b & 15) << 8 | (c & 15) << 4 | (e & 15)) : -1;
 }
 
 /* Scan a string, P at its first quote.  */
@@ -88,7 +89,7 @@ scan_string (struct scanner *s, struct span *span)
       if (*s->p != '\\')
         return fail (s, "control character in a string");
       span->escapes = true;
-      if (s->end - s->p < 2 || !strchr ("\"\\/bfnrtu", s->p[1]) || s->p[1] == '\0')
+      if (s->end - s->p < 2 || !escapes[(unsigned char) s->p[1]])
         return fail (s, "unknown escape in a string");
       if (s->p[1] == 'u' && hex4 (s->p + 2, s->end) < 0)
         return fail (s, "want four hexadecimal digits");
@@ -142,23 +143,41 @@ unicode_escape (const char **p, const char *end)
   return 0x10000 + ((c & 0x3ff) << 10 | (uint32_t) (low & 0x3ff));
 }
 
-/* The string of SPAN without escapes into the buffer of R, which has room for it.  */
+/* What stands before the next backslash of P, or END, to OUT, which has room for 16 bytes more; returns its end.  */
+static inline char *
+copy_plain (char *out, const char **p, const char *end)
+{
+  const char *from = *p;
+
+  for (; end - from >= 16; from += 16, out += 16)
+    {
+      mm_bytes16 v = mm_load16 (from);
+      unsigned n = mm_first16 ((mm_bytes16) (v == '\\'));
+
+      memcpy (out, &v, 16);
+      if (n < 16)
+        {
+          *p = from + n;
+          return out + n;
+        }
+    }
+  while (from < end && *from != '\\')
+    *out++ = *from++;
+  *p = from;
+  return out;
+}
+
+/* The string of SPAN without escapes into the buffer of R, which has room for it and 16 bytes.  */
 static void
 unescape (const struct span *span, const char *text, bool replace, struct mm_json_line *r)
 {
-  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const char *p = span->start;
   char *out = r->buffer;
 
-  while (p < span->end)
+  for (;;)
     {
-      const char *backslash = memchr (p, '\\', (size_t) (span->end - p));
-      size_t plain = (size_t) ((backslash ? backslash : span->end) - p);
-
-      memcpy (out, p, plain);
-      out += plain;
-      p += plain;
-      if (!backslash)
+      out = copy_plain (out, &p, span->end);
+      if (p == span->end)
         break;
       if (p[1] == 'u')
         {
@@ -179,7 +198,7 @@ unescape (const struct span *span, const char *text, bool replace, struct mm_jso
         }
       else
         {
-          *out++ = to[strchr (from, p[1]) - from];
+          *out++ = escapes[(unsigned char) p[1]];
           p += 2;
         }
     }
@@ -196,7 +215,7 @@ is_name (struct scanner *s, const struct span *span, const char *text, const cha
 
   if (span->escapes)
     {
-      s->status = mm_grow ("line", &r->buffer, &r->capacity, key.size, 1);
+      s->status = mm_grow ("line", &r->buffer, &r->capacity, key.size + 16, 1);
       if (s->status < 0)
         return fail (s, "no memory");
       key.buffer = r->buffer;
@@ -452,7 +471,7 @@ mm_json_line_field (const char *text, size_t size, const struct mm_json_path *pa
   if (!value.escapes)
     return MM_OK;
   /* An escape is never shorter than its character.  */
-  st = mm_grow ("line", &r->buffer, &r->capacity, r->size, 1);
+  st = mm_grow ("line", &r->buffer, &r->capacity, r->size + 16, 1);
   if (st == MM_OK)
     unescape (&value, text, flags & MM_JSON_REPLACE, r);
   return st;

@@ -6,19 +6,38 @@
 #ifndef TEXT_SCAN_H
 #define TEXT_SCAN_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef uint8_t mm_bytes16 __attribute__ ((__vector_size__ (16)));
 
-static inline bool
-mm_any16 (mm_bytes16 found)
+/* The first byte of FOUND that is not zero, 16 if all are.  */
+static inline unsigned
+mm_first16 (mm_bytes16 found)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   uint64_t half[2];
 
   memcpy (half, &found, 16);
-  return (half[0] | half[1]) != 0;
+  return half[0] ? (unsigned) __builtin_ctzll (half[0]) / 8
+         : half[1] ? 8 + (unsigned) __builtin_ctzll (half[1]) / 8 : 16;
+#else
+  unsigned i = 0;
+
+  while (i < 16 && !found[i])
+    i++;
+  return i;
+#endif
+}
+
+static inline mm_bytes16
+mm_load16 (const char *p)
+{
+  mm_bytes16 v;
+
+  memcpy (&v, p, 16);
+  return v;
 }
 
 /* The first quote, backslash or control character of a JSON string at or behind P; END if there
@@ -26,17 +45,13 @@ mm_any16 (mm_bytes16 found)
 static inline const char *
 mm_scan_json (const char *p, const char *end)
 {
-  while (end - p >= 32)
+  for (; end - p >= 16; p += 16)
     {
-      mm_bytes16 a, b;
+      mm_bytes16 v = mm_load16 (p);
+      unsigned n = mm_first16 ((mm_bytes16) (v == '"') | (mm_bytes16) (v == '\\') | (mm_bytes16) (v < 0x20));
 
-      memcpy (&a, p, 16);
-      memcpy (&b, p + 16, 16);
-      a = (mm_bytes16) (a == '"') | (mm_bytes16) (a == '\\') | (mm_bytes16) (a < 0x20);
-      b = (mm_bytes16) (b == '"') | (mm_bytes16) (b == '\\') | (mm_bytes16) (b < 0x20);
-      if (mm_any16 (a | b))
-        break;
-      p += 32;
+      if (n < 16)
+        return p + n;
     }
   while (p < end && *p != '"' && *p != '\\' && (unsigned char) *p >= 0x20)
     p++;
@@ -47,18 +62,38 @@ mm_scan_json (const char *p, const char *end)
 static inline const char *
 mm_scan_either (const char *p, const char *end, char a, char b)
 {
-  while (end - p >= 16)
+  for (; end - p >= 16; p += 16)
     {
-      mm_bytes16 v;
+      mm_bytes16 v = mm_load16 (p);
+      unsigned n = mm_first16 ((mm_bytes16) (v == (uint8_t) a) | (mm_bytes16) (v == (uint8_t) b));
 
-      memcpy (&v, p, 16);
-      if (mm_any16 ((mm_bytes16) (v == (uint8_t) a) | (mm_bytes16) (v == (uint8_t) b)))
-        break;
-      p += 16;
+      if (n < 16)
+        return p + n;
     }
   while (p < end && *p != a && *p != b)
     p++;
   return p;
+}
+
+/* Bytes of the SIZE at P that are A.  */
+static inline uint64_t
+mm_count_bytes (const char *p, size_t size, char a)
+{
+  uint64_t count = 0;
+
+  while (size >= 16)
+    {
+      mm_bytes16 sum = { 0 };
+
+      /* A byte of the sum holds 255 at most.  */
+      for (int i = 0; i < 255 && size >= 16; i++, p += 16, size -= 16)
+        sum -= (mm_bytes16) (mm_load16 (p) == (uint8_t) a);
+      for (int i = 0; i < 16; i++)
+        count += sum[i];
+    }
+  for (; size > 0; size--)
+    count += *p++ == a;
+  return count;
 }
 
 #endif /* TEXT_SCAN_H */

@@ -133,8 +133,7 @@ make_lines (const char *name, size_t n, bool damaged)
       if (damaged && i % 7 == 3)
         p += sprintf (p, "{\"text\": %zu}\n", i);
       else
-        p += sprintf (p, "{\"text\": \"%zu %.*s\"}\n", i, (int) draw (100), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+        p += sprintf (p, "{\"text\": \"%zu %0*d\"}\n", i, (int) draw (100) + 1, 0);
       if (draw (10) == 0)
         *p++ = '\n';
     }
