@@ -14,7 +14,7 @@
 
 enum
 {
-  CHUNK_BYTES = 8 << 20,
+  CHUNK_BYTES = 16 << 20,
   FEWEST_ROWS = 32, MOST_ROWS = 1024
 };
 
