@@ -238,13 +238,15 @@ grid_cost (const struct job *job, size_t rows, size_t cols, size_t n_threads)
   return rows * cols / n_threads * task + (n_threads > 1 ? task / WAIT_PART : 0);
 }
 
-/* The cheapest grid of a number of tasks for each thread; where equal, columns are split first.  */
+/* The cheapest grid of a number of tasks for each thread; where equal, columns are split first.  Where operands are
+   copied one: tasks would copy the same values again and again, at memory's pace.  */
 static void
 choose_grid (struct job *job, size_t n_threads)
 {
-  size_t best = SIZE_MAX;
+  bool copies = job->g->a_step != 1 || !job->g->b.padded;
+  size_t best = SIZE_MAX, most = n_threads > 1 && !copies ? MOST_TASKS : 1;
 
-  for (size_t tasks = n_threads; tasks <= (n_threads > 1 ? MOST_TASKS : 1) * n_threads; tasks *= 2)
+  for (size_t tasks = n_threads; tasks <= most * n_threads; tasks *= 2)
     for (size_t rows = 1; rows <= tasks; rows++)
       if (tasks % rows == 0)
         {
