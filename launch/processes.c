@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
@@ -103,10 +104,15 @@ kill_child (int pid, int *count)
 void
 launch_end_children (void)
 {
-  enum { MOST_GENERATIONS = 100 };
+  enum { MOST_ROUNDS = 1000 };
+  static const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 
-  /* Each round brings what those of the last one have started.  */
-  for (int i = 0; i < MOST_GENERATIONS && each_child ((int) getpid (), kill_child, NULL) > 0; i++)
-    while (waitpid (-1, NULL, 0) > 0)
-      ;
+  /* What a killed one has started comes to us when it is gone, alive: so nothing is waited for, but looked for
+     again.  */
+  for (int i = 0; i < MOST_ROUNDS && each_child ((int) getpid (), kill_child, NULL) > 0; i++)
+    {
+      while (waitpid (-1, NULL, WNOHANG) > 0)
+        ;
+      nanosleep (&pause, NULL);
+    }
 }

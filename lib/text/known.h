@@ -57,9 +57,9 @@ mm_status mm_known_write (const struct mm_known *k, const char *name, json_t *vo
                           bool whole_first, char **json, char **config) MM_NODISCARD;
 
 /* Read PATH, the file of a tokenizer of any kind, as those two texts; *CONFIG is NULL where there is
-   none.  */
+   none.  *NAME and *CONFIG_NAME (or NULL) are the files' names, for messages; the caller frees all.  */
 mm_status mm_load_text (const char *path, char **json, size_t *json_size, char **config,
-                             size_t *config_size, char **config_name) MM_NODISCARD;
+                        size_t *config_size, char **name, char **config_name) MM_NODISCARD;
 
 /* The same for what has no file of its own: TEXT is a rank file.  */
 mm_status mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text, size_t size,

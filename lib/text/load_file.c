@@ -205,14 +205,14 @@ read_text (const struct mm_known *k, const char *path, char **json, size_t *json
 
 mm_status
 mm_load_text (const char *path, char **json, size_t *json_size, char **config, size_t *config_size,
-                   char **config_name)
+              char **name, char **config_name)
 {
   const struct mm_known *k;
   struct stat info;
   char *file = NULL;
   mm_status st;
 
-  *json = *config = *config_name = NULL;
+  *json = *config = *name = *config_name = NULL;
   *json_size = *config_size = 0;
   path = without_prefix (path, &k);
   if (stat (path, &info) < 0)
@@ -223,7 +223,9 @@ mm_load_text (const char *path, char **json, size_t *json_size, char **config, s
       if (!file)
         return mm_fail (MM_ENOMEM, "tokenizer: out of memory");
     }
-  st = read_text (k, path, json, json_size, config, config_name);
+  *name = strdup (path);
+  st = *name ? read_text (k, path, json, json_size, config, config_name)
+             : mm_fail (MM_ENOMEM, "tokenizer: out of memory");
   if (st == MM_OK && *config)
     *config_size = strlen (*config);
   else if (st == MM_OK && *config_name && exists (*config_name))
@@ -233,8 +235,9 @@ mm_load_text (const char *path, char **json, size_t *json_size, char **config, s
     {
       free (*json);
       free (*config);
+      free (*name);
       free (*config_name);
-      *json = *config = *config_name = NULL;
+      *json = *config = *name = *config_name = NULL;
     }
   return st;
 }

@@ -74,13 +74,14 @@ adopt (const char *name, char *json, size_t json_size, const char *config_name, 
 mm_status
 mm_tokenizer_load (const char *path, struct mm_tokenizer **t)
 {
-  char *json, *config, *config_name;
+  char *json, *config, *name, *config_name;
   size_t json_size, config_size;
-  mm_status st = mm_load_text (path, &json, &json_size, &config, &config_size, &config_name);
+  mm_status st = mm_load_text (path, &json, &json_size, &config, &config_size, &name, &config_name);
 
   *t = NULL;
   if (st == MM_OK)
-    st = adopt (path, json, json_size, config_name ? config_name : path, config, config_size, t);
+    st = adopt (name, json, json_size, config_name ? config_name : name, config, config_size, t);
+  free (name);
   free (config_name);
   return st;
 }
