@@ -84,15 +84,16 @@ measure_all (struct bench *b)
     {
       size_t unit = bench_dtype_size (d), last = 0;
 
-      for (double size = (double) c->min_bytes; st == MM_OK && c->dtypes & 1u << d && size <= (double) c->max_bytes;
-           size *= c->factor)
+      for (double size = (double) c->min_bytes; st == MM_OK && c->dtypes & 1u << d; size *= c->factor)
         {
-          size_t bytes = (size_t) size / unit * unit;
+          bool end = size >= (double) c->max_bytes;
+          size_t bytes = (end ? c->max_bytes : (size_t) size) / unit * unit;
 
-          if (bytes == last || bytes == 0)
-            continue;
+          if (bytes != last && bytes > 0)
+            st = measure_size (b, d, bytes);
           last = bytes;
-          st = measure_size (b, d, bytes);
+          if (end)
+            break;
         }
     }
   return st;
@@ -105,7 +106,7 @@ report (struct bench *b)
 
   if (tells (b) && b->c->json)
     st = bench_print_json (b->comm, b->results, b->n);
-  else if (tells (b))
+  else if (tells (b) && mm_comm_size (b->comm) > 1)
     bench_print_fits (b->results, b->n);
   st = mm_comm_agree (b->comm, st);
   if (st == MM_OK && b->c->predict)
@@ -123,7 +124,10 @@ bench_allreduce (const struct bench_config *c)
 
   if (st < 0)
     return st;
-  st = bench_buffers_open (b.comm, c->max_bytes, &b.buffers);
+  if (c->predict)
+    st = bench_predict_check (c, mm_comm_size (b.comm));
+  if (st == MM_OK)
+    st = bench_buffers_open (b.comm, c->max_bytes, &b.buffers);
   if (st == MM_OK && prints_table (&b))
     bench_print_header (b.comm);
   if (st == MM_OK)

@@ -74,7 +74,8 @@ extern const struct argp bench_predict_argp;
 /* Run ALGORITHM on buffers of BYTES; collective.  MM_EUNSUP where it does not exist here.  */
 struct bench_buffers
 {
-  void *shared, *own;           /* max_bytes each; shared: memory that peers reach, or like own */
+  void *shared, *own;           /* max_bytes each; shared: memory that peers reach where there is such */
+  bool shared_is_ours;          /* there is none: to be freed */
   double *times;                /* [BENCH_MAX_ITERATIONS * ranks] */
 };
 enum { BENCH_MAX_ITERATIONS = 200 };
@@ -109,6 +110,9 @@ void bench_print_fits (const struct bench_result *results, size_t n);
 mm_status bench_print_json (const struct mm_comm *comm, const struct bench_result *results, size_t n) MM_NODISCARD;
 
 /* ---- predict.c ---- */
+
+/* Can RANKS ranks predict what C asks for?  MM_EUSAGE before anything is measured.  */
+mm_status bench_predict_check (const struct bench_config *c, int ranks) MM_NODISCARD;
 
 /* Print what a step takes on 1 to 1,024 ranks; collective, as the step is measured on all.  */
 mm_status bench_predict (const struct bench_config *c, struct mm_comm *comm, const struct bench_result *results,

@@ -29,7 +29,7 @@ enum
 static const struct argp_option options[] = {
   { "min-bytes", OPT_MIN_BYTES, "SIZE", 0, "smallest buffer of a rank; K, M, G are understood [1K]", 0 },
   { "max-bytes", OPT_MAX_BYTES, "SIZE", 0, "largest buffer of a rank [128M]", 0 },
-  { "factor", OPT_FACTOR, "X", 0, "each size is X times the one before [8]", 0 },
+  { "factor", OPT_FACTOR, "X", 0, "each size is X times the one before, the last --max-bytes [8]", 0 },
   { "dtype", OPT_DTYPE, "LIST", 0, "of float32, int64 [both]", 0 },
   { "algorithm", OPT_ALGORITHM, "LIST", 0, "of sum, copy, scatter-gather, mpi, limit, memcpy [all]", 0 },
   { "iterations", OPT_ITERATIONS, "N", 0, "time each size N times [half a second's worth]", 0 },
@@ -96,6 +96,8 @@ parse_opt (int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
       if (c->min_bytes > c->max_bytes)
         argp_error (state, "--min-bytes is more than --max-bytes");
+      if (!c->predict && (c->link > 0 || c->plot || c->step_seconds > 0))
+        argp_error (state, "--link, --step-seconds and --plot go with --predict");
       break;
     default:
       return ARGP_ERR_UNKNOWN;

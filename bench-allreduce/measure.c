@@ -25,21 +25,22 @@ bench_buffers_open (struct mm_comm *comm, size_t bytes, struct bench_buffers *b)
 {
   mm_status st;
 
-  *b = (struct bench_buffers) { NULL, NULL, NULL };
+  *b = (struct bench_buffers) { NULL, NULL, false, NULL };
   st = mm_alloc ("times", (size_t) mm_comm_size (comm) * BENCH_MAX_ITERATIONS, sizeof *b->times, &b->times);
   if (st == MM_OK)
     st = mm_alloc ("buffer", bytes, 1, &b->own);
   st = mm_comm_agree (comm, st);
   if (st == MM_OK)
     st = mm_comm_alloc (comm, "buffer that peers reach", bytes, &b->shared);
-  if (st == MM_OK && !b->shared)
-    b->shared = b->own;
-  return st;
+  b->shared_is_ours = st == MM_OK && !b->shared;
+  return b->shared_is_ours ? mm_comm_agree (comm, mm_alloc ("buffer", bytes, 1, &b->shared)) : st;
 }
 
 void
 bench_buffers_close (struct bench_buffers *b)
 {
+  if (b->shared_is_ours)
+    free (b->shared);
   free (b->own);
   free (b->times);
 }

@@ -249,16 +249,18 @@ print (const struct prediction *p)
 
 /* ---- all of it ---- */
 
-/* Time and formulas need a fit over ranks, or a link.  */
-static mm_status
-check (const struct prediction *p)
+mm_status
+bench_predict_check (const struct bench_config *c, int ranks)
 {
-  const struct bench_config *c = p->c;
+  struct mm_model_config shape;
+  mm_status st = mm_config_preset (c->predict, VOCABULARY, &shape);
 
-  if (p->measured_ranks < 2 && c->link <= 0)
+  if (st < 0)
+    return st;
+  if (ranks < 2 && c->link <= 0)
     return mm_fail (MM_EUSAGE, "--predict: with one rank nothing is measured between ranks: give --link=GBPS, or start "
                     "two ranks (minimind-launch -n 2 -- minimind-bench-allreduce ...)");
-  if (p->measured_ranks > 1 && (p->fits[0].bandwidth <= 0 || p->fits[1].bandwidth <= 0))
+  if (ranks > 1 && (~c->dtypes & 3u || !(c->algorithms & 1u << BENCH_SUM) || c->min_bytes == c->max_bytes))
     return mm_fail (MM_EUSAGE, "--predict: want measurements of float32 and int64 by sum at two sizes or more");
   if (c->global_batch % c->micro_batch)
     return mm_fail (MM_EUSAGE, "--global-batch=%llu is no multiple of --micro-batch=%llu",
@@ -281,7 +283,8 @@ bench_predict (const struct bench_config *given, struct mm_comm *comm, const str
   p.parameters = (double) mm_config_parameters (&shape);
   if (c.ranks_per_node == 0)
     c.ranks_per_node = c.link > 0 ? p.measured_ranks : MOST_RANKS;
-  st = check (&p);
+  if (p.measured_ranks > 1 && (p.fits[0].bandwidth <= 0 || p.fits[1].bandwidth <= 0))
+    st = mm_fail (MM_EDEVICE, "--predict: the times did not grow with the sizes: the machine is too busy");
   if (st == MM_OK && c.step_seconds > 0)
     p.micro_batch = c.step_seconds / ((double) c.global_batch / (double) c.micro_batch);
   else if (st == MM_OK)

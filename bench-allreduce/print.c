@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <minimind/json.h>
+#include <minimind/log.h>
 
 #include "bench-allreduce.h"
 
@@ -36,12 +37,12 @@ bench_busbw (const struct bench_result *r, int n)
 void
 bench_print_header (const struct mm_comm *comm)
 {
-  printf ("%d ranks, transport %s\n"
+  printf ("%s, transport %s\n"
           "time: median over iterations of the slowest rank; spread: from the 10th to the 90th percentile, / median\n"
           "algbw = bytes / time; busbw = algbw * 2 (n - 1) / n, n = %d; GB/s of 1e9 bytes\n"
           "of limit: the time of a loop that only reads and writes as much memory, in this run, / time\n\n"
           "%-8s %-14s %12s %6s %12s %7s %9s %9s %9s  %s\n",
-          mm_comm_size (comm), mm_comm_name (comm), mm_comm_size (comm), "type", "algorithm", "bytes", "times",
+          MM_COUNT ((uint64_t) mm_comm_size (comm), "rank"), mm_comm_name (comm), mm_comm_size (comm), "type", "algorithm", "bytes", "times",
           "time us", "spread", "algbw", "busbw", "of limit", "sums");
 }
 

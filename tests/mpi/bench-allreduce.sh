@@ -17,7 +17,7 @@ for n in 2 3 5; do
   ok "$n ranks: formulas and n" grep "busbw = algbw \* 2 (n - 1) / n, n = $n" "$tap_dir/stdout"
 done
 ok "some types and algorithms" run launch 2 --dtype=int64 --algorithm=copy,memcpy
-ok "are all" sh -c 'test "$(grep -c "^int64  *\(copy\|memcpy\) " "$0")" = 6 && ! grep -q "^float32" "$0" && ! grep -q " sum " "$0"' \
+ok "are all" sh -c 'test "$(grep -c "^int64  *\(copy\|memcpy\) " "$0")" = 8 && ! grep -q "^float32" "$0" && ! grep -q " sum " "$0"' \
    "$tap_dir/stdout"
 
 launch 2 --json >json 2>"$tap_dir/stderr" || exit 99
