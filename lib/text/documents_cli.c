@@ -15,8 +15,8 @@ enum { OPT_FORMAT = 0x2000, OPT_FIELD, OPT_DELIMITER, OPT_ON_ERROR,
 
 static const struct argp_option options[] = {
   { "format", OPT_FORMAT, "NAME", 0,
-    "read inputs as text, jsonl (an object a line), json (an array), csv or tsv [auto: by the name; where it does not "
-    "tell, jsonl if the first line is an object, else text]", 0 },
+    "read inputs as text, jsonl (an object a line), json (an array), csv or tsv [auto: by the name; where it "
+    "does not tell, jsonl if the first line is an object, else text]", 0 },
   { "field", OPT_FIELD, "NAME", 0,
     "take the document from this field of JSON, a.b inside the object a; or from this column of csv and tsv, "
     "by its name in the header or its number [text]", 0 },
