@@ -42,8 +42,8 @@ bench_print_header (const struct mm_comm *comm)
           "algbw = bytes / time; busbw = algbw * 2 (n - 1) / n, n = %d; GB/s of 1e9 bytes\n"
           "of limit: the time of a loop that only reads and writes as much memory, in this run, / time\n\n"
           "%-8s %-14s %12s %6s %12s %7s %9s %9s %9s  %s\n",
-          MM_COUNT ((uint64_t) mm_comm_size (comm), "rank"), mm_comm_name (comm), mm_comm_size (comm), "type", "algorithm", "bytes", "times",
-          "time us", "spread", "algbw", "busbw", "of limit", "sums");
+          MM_COUNT ((uint64_t) mm_comm_size (comm), "rank"), mm_comm_name (comm), mm_comm_size (comm), "type",
+          "algorithm", "bytes", "times", "time us", "spread", "algbw", "busbw", "of limit", "sums");
 }
 
 void
