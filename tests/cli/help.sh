@@ -25,8 +25,9 @@ undescribed ()
 
 all_described () { test -z "$(undescribed "$1")"; }
 
-# Whatever else is missing, the parser must know the option itself.
-parses () { ! "$1" "$2" 2>&1 </dev/null | grep -q 'unrecognized option'; }
+# Whatever else is missing, the parser must know the option itself; --usage behind one without a value keeps
+# tools that need nothing more from setting to work.
+parses () { ! "$1" "$2" --usage 2>&1 </dev/null | grep -q 'unrecognized option'; }
 
 first_line_of_version ()
 {
