@@ -34,6 +34,7 @@ chmod +x agent
 # across RANKS COMMAND...: as many ranks on both hosts, by minimind-launch, which calls mpirun.
 cat >mca.conf <<END
 plm_rsh_agent = $tap_dir/agent
+pml = ob1
 btl = tcp,self
 btl_tcp_if_include = 10.213.7.0/24
 oob_tcp_if_include = 10.213.7.0/24

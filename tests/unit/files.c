@@ -303,6 +303,10 @@ test_signal (int signo, const char *name)
 int
 main (void)
 {
+  /* Where the tests run in the background these are ignored, and stay so.  */
+  signal (SIGINT, SIG_DFL);
+  signal (SIGHUP, SIG_DFL);
+  signal (SIGTERM, SIG_DFL);
   scratch_enter ();
   test_read ();
   test_write ();
