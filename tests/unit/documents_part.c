@@ -40,7 +40,10 @@ read_inputs (const char *const *inputs, size_t n, struct mm_document_options o, 
         r->text[r->size++] = 2;
     }
   if (st < 0)
-    return st;
+    {
+      mm_documents_close (d);
+      return st;
+    }
   mm_documents_counts (d, &counts);
   r->counts.documents += counts.documents;
   r->counts.bytes += counts.bytes;
