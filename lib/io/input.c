@@ -383,6 +383,9 @@ advance (struct layer *l, bool *ended, bool *leaf)
       /* A source that cannot be read looks empty to the library.  */
       if (format == ARCHIVE_FORMAT_EMPTY && l->doubt)
         return fail_because (l->in, l->a, l->doubt);
+      /* To the library, zeros at the beginning are the end of a tar; what follows them would be lost.  */
+      if (format == ARCHIVE_FORMAT_TAR && archive_file_count (l->a) == 0)
+        return mm_fail (MM_EFORMAT, "%s: begins with zero bytes: a tar without members, or no text", l->in->name);
       *leaf = l->in->empty = format == ARCHIVE_FORMAT_EMPTY;
       *ended = !*leaf;
       return MM_OK;

@@ -26,7 +26,8 @@ mm_status mm_input_open (const char *path, struct mm_input **in) MM_NODISCARD;
 void mm_input_close (struct mm_input *in);      /* accepts NULL */
 
 /* Go to the next member; *MORE false at the end.  MM_EFORMAT for a damaged archive or
-   compressed stream, MM_EUNSUP where archives are nested more than five deep.  */
+   compressed stream, and for a tar without members, which any file that begins with 512 zero
+   bytes looks like; MM_EUNSUP where archives are nested more than five deep.  */
 mm_status mm_input_next (struct mm_input *in, bool *more) MM_NODISCARD;
 
 /* "FILE", "FILE(MEMBER)", "FILE(MEMBER)(MEMBER)": the present member, for messages.  Valid until the

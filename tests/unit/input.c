@@ -468,6 +468,7 @@ read_size (struct mm_input *in)
 static void
 test_errors (void)
 {
+  static const char zeros[600] = { [512] = 't', 'e', 'x', 't', '\n' };
   struct mm_input *in = NULL;
   char *data, *two;
   size_t size, got;
@@ -519,6 +520,8 @@ test_errors (void)
   ok (mm_input_open ("empty", &in) == MM_OK && mm_input_next (in, &more) == MM_OK && more
       && mm_input_read (in, &size, 1, &got) == MM_OK && got == 0, "nothing in an empty member");
   mm_input_close (in);
+  scratch_put ("zeros", zeros, sizeof zeros);
+  ok (read_all ("zeros") == MM_EFORMAT && says ("zeros: begins with zero bytes"), "text behind a block of zeros");
 }
 
 int
