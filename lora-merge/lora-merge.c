@@ -16,7 +16,11 @@
 
 #include "lora-merge.h"
 
-enum { FILE_LIMIT = 256 << 20 };        /* bytes of a tokenizer's file */
+enum
+{
+  FILE_LIMIT = 256 << 20,       /* bytes of a tokenizer's file */
+  PIECE = 1024                  /* values of a matrix at a time */
+};
 
 /* What is open.  */
 struct merge
@@ -119,33 +123,45 @@ close_all (struct merge *x)
 
 /* ---- merging ---- */
 
-/* Does the element change as it is written?  */
-static bool
-differs (enum mm_dtype dtype, float a, float b)
+/* N values as they are written.  */
+static void
+as_written (enum mm_dtype dtype, const float *values, size_t n, double *written)
 {
-  float raw[2] = { 0, 0 };
+  float raw[PIECE];
 
-  mm_dtype_from_f32 (dtype, &a, 1, &raw[0]);
-  mm_dtype_from_f32 (dtype, &b, 1, &raw[1]);
-  return memcmp (&raw[0], &raw[1], sizeof *raw) != 0;
+  mm_dtype_from_f32 (dtype, values, n, raw);
+  mm_dtype_values (dtype, raw, n, written);
 }
 
-/* Add DELTA to the SIZE values at W.  */
-static void
+/* Add DELTA to the SIZE values at W.  False if one is not finite as it is written.  */
+static bool
 add_delta (float *w, const double *delta, size_t size, enum mm_dtype dtype, struct lora_merge_change *change)
 {
-  *change = (struct lora_merge_change) { .size = size };
-  for (size_t i = 0; i < size; i++)
-    {
-      float sum = (float) ((double) w[i] + delta[i]);
+  bool finite = true;
 
-      change->norm += (double) w[i] * (double) w[i];
-      change->delta_norm += delta[i] * delta[i];
-      change->changed += differs (dtype, w[i], sum);
-      w[i] = sum;
+  *change = (struct lora_merge_change) { .size = size };
+  for (size_t at = 0; at < size; at += PIECE)
+    {
+      size_t n = size - at < PIECE ? size - at : PIECE;
+      double before[PIECE], after[PIECE];
+
+      as_written (dtype, w + at, n, before);
+      for (size_t i = at; i < at + n; i++)
+        {
+          change->norm += (double) w[i] * (double) w[i];
+          change->delta_norm += delta[i] * delta[i];
+          w[i] = (float) ((double) w[i] + delta[i]);
+        }
+      as_written (dtype, w + at, n, after);
+      for (size_t i = 0; i < n; i++)
+        {
+          change->changed += before[i] != after[i];
+          finite = finite && isfinite (after[i]);
+        }
     }
   change->norm = sqrt (change->norm);
   change->delta_norm = sqrt (change->delta_norm);
+  return finite;
 }
 
 /* Merge what the adapters have for one matrix, P; *CHANGED grows by the elements that differ.  */
@@ -166,9 +182,9 @@ merge_matrix (struct merge *x, const struct mm_param *p, uint32_t layer, enum mm
     }
   if (any)
     {
-      add_delta (x->values + p->offset, delta, p->size, x->config->dtype, &change);
-      if (!isfinite (change.delta_norm))
-        st = mm_fail (MM_EFORMAT, "%s: what is added is not finite", p->name);
+      if (!add_delta (x->values + p->offset, delta, p->size, x->config->dtype, &change))
+        st = mm_fail (MM_EFORMAT, "%s: a merged value is not finite as %s", p->name,
+                      mm_dtype_name (x->config->dtype));
       *changed += change.changed;
       mm_info ("%s: norm %.4g, added %.4g (%.3g%%), %.1f%% of the values change", p->name, change.norm,
                change.delta_norm, 100 * change.delta_norm / change.norm,

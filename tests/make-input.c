@@ -4,7 +4,8 @@
    make-input tokens FILE [VOCAB] <TEXT: each line of TEXT is a document, its bytes, newline
    included, are the tokens, and eos ends it.  make-input model DIR [VOCAB [SEED]]: the preset nano
    with random weights.  Both have the tokenizer of tests/unit/tiny.h.  make-input adapter DIR BASE [SEED]: a
-   random adapter for the model folder BASE; SEED "zero": as it starts, "nan": with such a value.  */
+   random adapter for the model folder BASE; SEED "zero": as it starts, "nan": with such a value, "huge": with one
+   that is too large for float16.  */
 
 #include <config.h>
 
@@ -158,6 +159,8 @@ make_adapter (const char *dir, const char *base, const char *seed)
     mm_normal (strtoull (seed, NULL, 10), MM_RANDOM_TEST, 0, 0, p.size, 0.1, p.values);
   if (st == MM_OK && strcmp (seed, "nan") == 0)
     p.values[p.size - 1] = NAN;
+  if (st == MM_OK && strcmp (seed, "huge") == 0)
+    p.values[p.size - 1] = 3e38f;
   if (st == MM_OK)
     st = mm_adapter_write (m, p.values, sha256, dir);
   mm_model_free (m);

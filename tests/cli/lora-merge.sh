@@ -8,7 +8,7 @@ mkdir work && cd work || exit 99
 
 "$make_input" model base && "$make_input" model other 259 2 && "$make_input" model wide 300 \
   && "$make_input" adapter one base && "$make_input" adapter two base 2 \
-  && "$make_input" adapter zero base zero && "$make_input" adapter nan base nan || exit 99
+  && "$make_input" adapter zero base zero && "$make_input" adapter nan base nan && "$make_input" adapter huge base huge || exit 99
 
 merge () { minimind-lora-merge --base=base "$@"; }
 
@@ -55,6 +55,7 @@ refused "another base" 78 'trained on the weights' minimind-lora-merge --base=ot
 refused "merged already" 78 'merged into merged already' minimind-lora-merge --base=merged --adapter=one -o out
 refused "given twice" 78 'given twice' merge --adapter=one --adapter=one:0.5 -o out
 refused "an adapter as it starts" 65 'zero: changes nothing' merge -q --adapter=zero -o out
+refused "too large for float16" 65 'not finite as F16' merge -q --adapter=huge --dtype=f16 -o out
 refused "not a number" 65 'not finite' merge --adapter=nan -o out
 mkdir broken && cp one/* broken && sed 's/"use_dora": false/"use_dora": true/' one/adapter_config.json >broken/adapter_config.json
 refused "DoRA" 65 'use_dora: this variant' merge --adapter=broken -o out
