@@ -87,17 +87,6 @@ any_target (const struct mm_chat_text *text, size_t start, size_t end)
   return false;
 }
 
-static mm_status
-append_id (struct walk *w, uint32_t id)
-{
-  struct mm_ids *ids = &w->out->ids;
-  mm_status st = mm_grow ("ids", &ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
-
-  if (st == MM_OK)
-    ids->data[ids->count++] = id;
-  return st;
-}
-
 /* The ids from FIRST on stand for bytes START to END, one behind the other; WHOLE: each for all of them.  Set the mask,
    and count them for the turns that end behind them.  */
 static mm_status
@@ -137,7 +126,7 @@ static mm_status
 append_added (struct walk *w, uint32_t id, size_t start, size_t end)
 {
   size_t first = w->out->ids.count;
-  mm_status st = append_id (w, id);
+  mm_status st = mm_ids_append (&w->out->ids, id);
 
   return st < 0 ? st : label (w, first, start, end, true);
 }

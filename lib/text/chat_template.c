@@ -166,22 +166,39 @@ put_plain_turn (struct writer *w, const struct mm_chat_turn *turn)
   end_turn (w, FRAME);
 }
 
-/* The <think> block and CONTENT of an assistant's turn under minimind-3: reasoning stands in its own
-   field, or in the content before </think>.  */
-static void
-put_thoughts (struct writer *w, const struct mm_chat_turn *turn, enum label frame, enum label words)
+/* What an assistant's turn says: under minimind-3 reasoning stands in its own field, or in the content before
+   </think>.  */
+struct words
 {
-  struct mm_chat_string reasoning = turn->reasoning, content = turn->content;
+  struct mm_chat_string reasoning, content;
+};
 
-  if (!reasoning.bytes && content.size && memmem (content.bytes, content.size, "</think>", 8))
+static struct words
+words_of (const struct writer *w, const struct mm_chat_turn *turn)
+{
+  struct words x = { turn->reasoning, turn->content };
+
+  if (w->template == MM_CHAT_MINIMIND3 && !x.reasoning.bytes && x.content.size
+      && memmem (x.content.bytes, x.content.size, "</think>", 8))
     {
-      reasoning = strip_left (behind_last (strip_right (before_first (content, "</think>")), "<think>"));
-      content = strip_left (behind_last (content, "</think>"));
+      x.reasoning = strip_left (behind_last (strip_right (before_first (x.content, "</think>")), "<think>"));
+      x.content = strip_left (behind_last (x.content, "</think>"));
+    }
+  return x;
+}
+
+static void
+put_words (struct writer *w, const struct words *x, enum label frame, enum label words)
+{
+  if (w->template != MM_CHAT_MINIMIND3)
+    {
+      put_string (w, x->content, words);
+      return;
     }
   put (w, "<think>\n", frame);
-  put_string (w, strip_left (strip_right (reasoning)), words);
+  put_string (w, strip_left (strip_right (x->reasoning)), words);
   put (w, "\n</think>\n\n", frame);
-  put_string (w, strip_left (content), words);
+  put_string (w, strip_left (x->content), words);
 }
 
 static void
@@ -200,35 +217,21 @@ put_call (struct writer *w, const json_t *call, enum label frame, enum label wor
   put (w, "}\n</tool_call>", frame);
 }
 
-/* Is there content before the first call, as the template sees it: after the reasoning is taken out of
-   it, but before line ends are?  */
-static bool
-has_content (const struct writer *w, const struct mm_chat_turn *turn)
-{
-  struct mm_chat_string content = turn->content;
-
-  if (w->template == MM_CHAT_MINIMIND3 && !turn->reasoning.bytes && content.size
-      && memmem (content.bytes, content.size, "</think>", 8))
-    content = strip_left (behind_last (content, "</think>"));
-  return content.size > 0;
-}
-
 static void
 put_assistant (struct writer *w, const struct mm_chat_turn *turn)
 {
   enum label frame = turn->trained ? FRAME_TARGET : FRAME;
   enum label words = turn->trained ? WORDS_TARGET : WORDS;
+  struct words said = words_of (w, turn);
   const json_t *call;
   size_t i;
 
   put (w, "<|im_start|>assistant\n", FRAME);
-  if (w->template == MM_CHAT_MINIMIND3)
-    put_thoughts (w, turn, frame, words);
-  else
-    put_string (w, turn->content, words);
+  put_words (w, &said, frame, words);
   json_array_foreach ((json_t *) turn->calls, i, call)
     {
-      if (i || has_content (w, turn))
+      /* The template asks for content before it strips line ends.  */
+      if (i || said.content.size)
         put (w, "\n", frame);
       put_call (w, call, frame, words);
     }

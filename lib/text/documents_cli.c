@@ -82,7 +82,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
     case OPT_FORMAT:
       choice = mm_cli_choice (state, "format", arg, formats);
       if (choice > MM_DOCUMENTS_TSV)
-        argp_error (state, "--format=chat: conversations are not supported yet; "
+        argp_error (state, "--format=chat: this version does not tokenize conversations; "
                     "make JSON Lines with one text field of them");
       o->format = (enum mm_document_format) choice;
       break;

@@ -46,8 +46,8 @@ mm_encoder_close (struct mm_encoder *e)
 
 /* ---- added tokens ---- */
 
-static mm_status
-append_id (struct mm_ids *ids, uint32_t id)
+mm_status
+mm_ids_append (struct mm_ids *ids, uint32_t id)
 {
   mm_status st = mm_grow ("ids", &ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
 
@@ -76,7 +76,7 @@ encode_between (struct mm_encoder *e, const char *text, size_t size, bool specia
     {
       st = mm_pieces_encode (e->pieces, text + done, match.start - done, ids);
       if (st == MM_OK)
-        st = append_id (ids, match.id);
+        st = mm_ids_append (ids, match.id);
       done = match.end;
     }
   return st < 0 ? st : mm_pieces_encode (e->pieces, text + done, size - done, ids);
@@ -96,7 +96,7 @@ mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags, 
     {
       st = encode_between (e, text + done, match.start - done, special, ids);
       if (st == MM_OK)
-        st = append_id (ids, match.id);
+        st = mm_ids_append (ids, match.id);
       done = match.end;
     }
   return st < 0 ? st : encode_between (e, text + done, size - done, special, ids);

@@ -30,4 +30,7 @@ struct mm_encoder
 mm_status mm_piece_encode (const struct mm_tokenizer *t, struct mm_bpe_scratch *s, const char *piece, size_t size,
                            uint32_t *ids, size_t *count) MM_NODISCARD;
 
+/* Append ID to IDS.  */
+mm_status mm_ids_append (struct mm_ids *ids, uint32_t id) MM_NODISCARD;
+
 #endif /* TEXT_ENCODE_PIECES_H */
