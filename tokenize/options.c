@@ -4,7 +4,11 @@
 #include <config.h>
 
 #include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <minimind/cli.h>
@@ -85,10 +89,16 @@ check_mode (struct tokenize_config *c, struct argp_state *state)
 static void
 parse_part (struct argp_state *state, const char *arg, struct mm_document_options *o)
 {
-  char end;
+  char *slash = strchr (arg, '/'), *end = NULL;
+  uint64_t part, parts;
 
-  if (sscanf (arg, "%u/%u%c", &o->part, &o->parts, &end) != 2 || o->part < 1 || o->part > o->parts)
+  errno = 0;
+  part = isdigit ((unsigned char) *arg) ? strtoull (arg, &end, 10) : 0;
+  parts = slash && end == slash && isdigit ((unsigned char) slash[1]) ? strtoull (slash + 1, &end, 10) : 0;
+  if (errno || part < 1 || part > parts || parts > UINT_MAX || *end != '\0')
     argp_error (state, "--part=%s: want K/N, as in 1/8 to 8/8", arg);
+  o->part = (unsigned) part;
+  o->parts = (unsigned) parts;
 }
 
 static error_t
