@@ -73,7 +73,7 @@ next_stage (struct job *j)
       signal_ranks (j, SIGTERM);
       break;
     case TERMINATING:
-      mm_warn ("ranks have not ended %.0f s after SIGTERM: killing them", j->config->grace);
+      mm_warn ("ranks have not ended %.0f s after they were told to: killing them", j->config->grace);
       j->stage = KILLING;
       j->due = INFINITY;
       signal_ranks (j, SIGKILL);
@@ -122,6 +122,22 @@ passed_on (const struct job *j, int signo)
   return j->config->hosts && (signo == SIGTERM || signo == SIGINT) && !j->asked ? SIGUSR1 : signo;
 }
 
+/* Pass SIGNO on.  Ranks that are asked to end may take their time to save; asked again, they have the grace of those
+   that one of them left.  */
+static void
+pass_on (struct job *j, int signo)
+{
+  bool again = j->asked && (signo == SIGTERM || signo == SIGINT || signo == SIGHUP);
+
+  signal_ranks (j, passed_on (j, signo));
+  j->asked = true;
+  if (again && j->stage < TERMINATING)
+    {
+      j->stage = TERMINATING;
+      j->due = mm_now () + j->config->grace;
+    }
+}
+
 static void
 take_signals (struct job *j)
 {
@@ -131,10 +147,7 @@ take_signals (struct job *j)
     if (info.ssi_signo == SIGCHLD)
       reap (j);
     else
-      {
-        signal_ranks (j, passed_on (j, (int) info.ssi_signo));
-        j->asked = true;
-      }
+      pass_on (j, (int) info.ssi_signo);
 }
 
 /* ---- watching ---- */

@@ -101,7 +101,7 @@ fail_late (const struct mm_hosts *h, enum tag tag)
           used += (size_t) snprintf (who + used, sizeof who - used, "%s%d", n++ ? ", " : "", h->leaders[host]);
           break;
         }
-  return mm_fail (MM_ESTOPPED, "rank%s %s %s not answered in a %s within %.0f s (--timeout): its host or the link to"
+  return mm_fail (MM_ESTOPPED, "rank%s %s %s not answered in the %s within %.0f s (--timeout): its host or the link to"
                   " it may be down", n == 1 ? "" : "s", who, n == 1 ? "has" : "have", names[tag], h->timeout);
 }
 

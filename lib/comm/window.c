@@ -234,7 +234,7 @@ fail_trouble (struct mm_hold *h, const struct mm_call *call, double timeout)
   switch (trouble >> 16)
     {
     case ENDED:
-      return mm_fail (MM_ESTOPPED, "rank %d of %d (process %d) ended while rank %d waited for it in a %s", world,
+      return mm_fail (MM_ESTOPPED, "rank %d of %d (process %d) ended while rank %d waited for it in the %s", world,
                       h->world_size, atomic_load (&r->pid), atomic_load (&h->window->ranks[h->rank].world),
                       call->name);
     case OTHER_VERSION:

@@ -46,6 +46,17 @@ ok "a rank's status is passed on" status_is 7 minimind-launch -n 3 -- sh -c 'tes
 ok "and the others are ended" status_is 7 minimind-launch -n 3 -- sh -c 'test $MM_RANK = 2 && exit 7; exec sleep 1000'
 ok "another status comes before 75" status_is 65 minimind-launch -n 2 -- sh -c \
   'if test $MM_RANK = 1; then sleep 1; exit 65; fi; exit 75'
+# Told to end again and again: ranks that ignore it are killed.
+insist ()
+{
+  minimind-launch -n 2 --grace=0.2 -- sh -c 'trap "" TERM; echo up; while :; do sleep 1; done' >up 2>insisted & pid=$!
+  while test "$(grep -c up up)" != 2; do sleep 0.1; done
+  while kill $pid 2>/dev/null; do sleep 0.1; done
+  wait $pid
+  cat insisted
+  grep 'killing them' insisted
+}
+ok "a launcher that is told to end twice kills ranks that do not" insist
 ok "a rank that ignores SIGTERM is killed after the grace" status_is 3 minimind-launch -n 2 --grace=0.2 -- sh -c \
   'test $MM_RANK = 1 && exit 3; trap "" TERM; while :; do sleep 0.1; done'
 
