@@ -124,7 +124,9 @@ bench_allreduce (const struct bench_config *c)
 
   if (st < 0)
     return st;
-  if (c->predict)
+  if (c->algorithms != BENCH_ALL && c->algorithms & 1u << BENCH_MPI && !bench_has (b.comm, BENCH_MPI))
+    st = mm_fail (MM_EUSAGE, "--algorithm=mpi: want ranks that mpirun started, in a build with MPI");
+  if (st == MM_OK && c->predict)
     st = bench_predict_check (c, mm_comm_size (b.comm));
   if (st == MM_OK)
     st = bench_buffers_open (b.comm, c->max_bytes, &b.buffers);

@@ -23,6 +23,7 @@ enum bench_algorithm
   BENCH_MEMCPY,                 /* no communication: a copy of the buffer */
   BENCH_ALGORITHMS
 };
+#define BENCH_ALL (~0u)         /* of algorithms or types: as many as there are here */
 
 struct bench_config
 {

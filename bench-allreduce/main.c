@@ -118,7 +118,7 @@ int
 main (int argc, char **argv)
 {
   struct bench_config c = { .transport = "auto", .timeout = 60, .min_bytes = 1 << 10, .max_bytes = 128 << 20,
-                            .factor = 8, .dtypes = ~0u, .algorithms = ~0u, .latency = 10, .global_batch = 64,
+                            .factor = 8, .dtypes = BENCH_ALL, .algorithms = BENCH_ALL, .latency = 10, .global_batch = 64,
                             .micro_batch = 4, .seq_len = 512 };
 
   mm_cli_begin (PROGRAM);

@@ -63,14 +63,18 @@ publish (const char *from, const char *path)
 mm_status
 bench_plot (const char *path, const char *title, const struct bench_point *points, size_t n)
 {
-  char picture[] = "/tmp/minimind-plot-XXXXXX";
-  int fd = mkstemp (picture), status;
-  FILE *f = fd < 0 ? NULL : popen ("gnuplot 2>&1 >/dev/null", "w");
+  const char *folder = getenv ("TMPDIR");
+  char picture[4096];
+  int fd, status;
+  FILE *f;
   mm_status st;
 
+  snprintf (picture, sizeof picture, "%s/minimind-plot-XXXXXX", folder && *folder ? folder : "/tmp");
+  fd = mkstemp (picture);
   if (fd < 0)
     return mm_fail_errno (picture);
   close (fd);
+  f = popen ("gnuplot 2>&1 >/dev/null", "w");
   if (!f)
     st = mm_fail_errno ("gnuplot");
   else

@@ -61,6 +61,7 @@ wrong () { name=$1 words=$2; shift 2; ok "$name" status_is 64 run "$@"; ok "$nam
 wrong "sizes the wrong way round" 'min-bytes is more than' minimind-bench-allreduce --min-bytes=2K --max-bytes=1K
 wrong "an unknown type" 'dtype' bench --dtype=float8
 wrong "an unknown algorithm" 'algorithm' bench --algorithm=ring
+wrong "MPI without mpirun" 'mpirun' bench --algorithm=mpi
 wrong "nothing to predict from" 'give --link=GBPS' bench --predict=tiny
 wrong "an unknown preset" 'huge' bench --predict=huge --link=1
 wrong "a batch that does not divide" 'no multiple' bench --predict=tiny --link=1 --global-batch=9 --micro-batch=2
