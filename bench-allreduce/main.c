@@ -118,8 +118,8 @@ int
 main (int argc, char **argv)
 {
   struct bench_config c = { .transport = "auto", .timeout = 60, .min_bytes = 1 << 10, .max_bytes = 128 << 20,
-                            .factor = 8, .dtypes = BENCH_ALL, .algorithms = BENCH_ALL, .latency = 10, .global_batch = 64,
-                            .micro_batch = 4, .seq_len = 512 };
+                            .factor = 8, .dtypes = BENCH_ALL, .algorithms = BENCH_ALL, .latency = 10,
+                            .global_batch = 64, .micro_batch = 4, .seq_len = 512 };
 
   mm_cli_begin (PROGRAM);
   argp_parse (&parser, argc, argv, 0, NULL, &c);
