@@ -1,4 +1,4 @@
-/* optimizer.h -- AdamW over a model's flat parameter buffer.
+/* optimizer.h -- AdamW over what is trained of a model, a flat buffer: all parameters, or an adapter's.
    SPDX-License-Identifier: Apache-2.0  */
 
 #ifndef MINIMIND_OPTIMIZER_H
@@ -26,7 +26,7 @@ struct mm_optimizer
   size_t first, count;
 
   float *m, *v;                 /* device memory, of the part */
-  int64_t *grad;                /* fixed-point sums of the window, mm_model_size elements */
+  int64_t *grad;                /* fixed-point sums of the window, mm_model_trained's size */
   bool grad_lent;               /* it is the caller's */
   double *squares;              /* host: of each block of MM_GRAD_BLOCK, scratch of the norm */
   uint64_t updates;             /* done so far */

@@ -1,4 +1,4 @@
-/* optimizer.c -- gradient norm, clip and AdamW over a model's flat buffer.
+/* optimizer.c -- gradient norm, clip and AdamW over a model's trained parameters.
    SPDX-License-Identifier: Apache-2.0
 
    The arithmetic of an element is mm_adamw_step's; here are the scalars, which numerics.md says are
@@ -17,14 +17,14 @@
 static size_t
 n_blocks (const struct mm_model *model)
 {
-  return (mm_model_size (model) + MM_GRAD_BLOCK - 1) / MM_GRAD_BLOCK;
+  return (mm_model_trained (model).size + MM_GRAD_BLOCK - 1) / MM_GRAD_BLOCK;
 }
 
 mm_status
 mm_optimizer_create (struct mm_model *model, struct mm_optimizer *o)
 {
   struct mm_backend *be = mm_model_backend (model);
-  size_t n = mm_model_size (model);
+  size_t n = mm_model_trained (model).size;
   void *m = NULL, *v = NULL, *grad = o->grad_lent ? o->grad : NULL;
   mm_status st;
 
@@ -70,7 +70,7 @@ mm_optimizer_free (struct mm_model *model, struct mm_optimizer *o)
 mm_status
 mm_optimizer_skip (struct mm_model *model, struct mm_optimizer *o)
 {
-  return mm_backend_zero (mm_model_backend (model), o->grad, mm_model_size (model) * sizeof *o->grad);
+  return mm_backend_zero (mm_model_backend (model), o->grad, mm_model_trained (model).size * sizeof *o->grad);
 }
 
 /* Norm of the whole gradient: sums of squares by block, whoever made them, added in order.  */
@@ -124,7 +124,7 @@ update_range (struct mm_model *model, struct mm_optimizer *o, const struct mm_ad
   if (at >= end)
     return MM_OK;
   return mm_adamw_step (mm_model_backend (model), a, o->grad + at, n_targets, end - at,
-                        mm_model_values (model) + at, o->m + (at - o->first), o->v + (at - o->first));
+                        mm_model_trained (model).values + at, o->m + (at - o->first), o->v + (at - o->first));
 }
 
 /* Parameters that follow each other and share the decay are updated in one call.  */
@@ -132,16 +132,17 @@ static mm_status
 update_parameters (struct mm_model *model, struct mm_optimizer *o, struct mm_adamw a, float decay,
                    uint64_t n_targets)
 {
-  size_t n_params = mm_model_n_params (model), i = 0;
+  struct mm_params p = mm_model_trained (model);
+  size_t i = 0;
   mm_status st = MM_OK;
 
-  while (i < n_params && st == MM_OK)
+  while (i < p.count && st == MM_OK)
     {
-      const struct mm_param *first = mm_model_param (model, i);
+      const struct mm_param *first = &p.param[i];
       size_t at = first->offset, n = 0;
 
-      for (; i < n_params && mm_model_param (model, i)->n_dims == first->n_dims; i++)
-        n += mm_model_param (model, i)->size;
+      for (; i < p.count && p.param[i].n_dims == first->n_dims; i++)
+        n += p.param[i].size;
       a.decay = first->n_dims == 2 ? decay : 1;
       st = update_range (model, o, &a, at, n, n_targets);
     }
@@ -153,8 +154,8 @@ static mm_status
 exchange_parameters (struct mm_model *model, struct mm_optimizer *o)
 {
   struct mm_backend *be = mm_model_backend (model);
-  size_t n = mm_model_size (model), end = o->first + o->count;
-  float *values = mm_backend_host (be, mm_model_values (model));
+  size_t n = mm_model_trained (model).size, end = o->first + o->count;
+  float *values = mm_backend_host (be, mm_model_trained (model).values);
   mm_status st = values ? mm_backend_sync (be)
                         : mm_fail (MM_EUNSUP, "backend %s: ranks cannot share the update", mm_backend_name (be));
 
@@ -186,7 +187,7 @@ mm_optimizer_step (struct mm_model *model, struct mm_optimizer *o, double rate, 
   if (st == MM_OK && o->gather)
     st = exchange_parameters (model, o);
   if (st == MM_OK)
-    st = mm_model_refresh (model);
+    st = mm_model_refresh_trained (model);
   if (st == MM_OK)
     o->updates++;
   return st;

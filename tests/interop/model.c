@@ -122,6 +122,7 @@ struct test_case
   struct mm_model *model;
   struct mm_pass *pass;
   size_t rows, length, n_targets;
+  size_t first;                 /* number of the formula at which what is trained begins */
 };
 
 static bool
@@ -185,6 +186,7 @@ open_case (struct mm_backend *be, const struct mm_safetensors *golden, const cha
   char *config = golden_text (golden, name, "config"), *shape = golden_text (golden, name, "shape");
   struct mm_model_config mc;
 
+  *c = (struct test_case) { .first = 0 };
   snprintf (c->name, sizeof c->name, "%s", name);
   if (sscanf (shape, "%zu %zu %zu", &c->rows, &c->length, &c->n_targets) != 3)
     exit (99);
@@ -199,6 +201,7 @@ open_case (struct mm_backend *be, const struct mm_safetensors *golden, const cha
       char *lora = golden_text (golden, name, "lora");
 
       add_adapter (c->model, lora);
+      c->first = ADAPTER;
       free (lora);
     }
   must (mm_pass_create (c->model, c->rows, c->length, true, &c->pass));
@@ -367,7 +370,7 @@ train (const struct mm_safetensors *golden, struct test_case *c, double *history
   if (sscanf (run, "%lf %lf %lf", &rate, &o.weight_decay, &o.grad_clip) != 3)
     exit (99);
   free (run);
-  fill (c->model, mm_model_trained (c->model), 0);
+  fill (c->model, mm_model_trained (c->model), c->first);
   must (mm_optimizer_create (c->model, &o));
   for (uint64_t step = 0; step < STEPS; step++)
     {

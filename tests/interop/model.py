@@ -53,7 +53,8 @@ SITES = [["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"], ["self_at
          ["mlp.gate_proj", "mlp.up_proj"], ["mlp.down_proj"]]
 ADAPTER = 1 << 20  # where its parameters stand for the formula
 # Cases that are also trained: learning rate, weight decay, clip.
-RUNS = {"llama-nano": (2e-3, 0.1, 1.0), "qwen3-untied-mha": (3e-3, 0.01, 0.5)}
+RUNS = {"llama-nano": (2e-3, 0.1, 1.0), "qwen3-untied-mha": (3e-3, 0.01, 0.5),
+        "llama-tied-gqa2-lora": (1e-2, 0.05, 1.0)}
 
 
 # ---- formulas ----
@@ -215,10 +216,10 @@ def full_values(name):
 def train(name):
     """Mean loss before each update of an AdamW run, in float64."""
     rate, decay, clip = RUNS[name]
-    count = CASES[name][5]
+    count = case(name)[5]
     model = make_model(name, torch.float64)
-    matrices = [p for _, p in parameters(model) if p.dim() == 2]
-    norms = [p for _, p in parameters(model) if p.dim() == 1]
+    matrices = [p for _, p in trained(model) if p.dim() == 2]
+    norms = [p for _, p in trained(model) if p.dim() == 1]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": decay},
                                    {"params": norms, "weight_decay": 0.0}],
                                   lr=rate, betas=(0.9, 0.95), eps=1e-8)
@@ -228,7 +229,7 @@ def train(name):
         loss = losses.sum() / n
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        torch.nn.utils.clip_grad_norm_(matrices + norms, clip)
         optimizer.step()
         history.append(loss.item())
     return np.array(history)
