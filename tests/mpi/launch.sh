@@ -50,7 +50,7 @@ ok "another status comes before 75" status_is 65 minimind-launch -n 2 -- sh -c \
 insist ()
 {
   minimind-launch -n 2 --grace=0.2 -- sh -c 'trap "" TERM; echo up; while :; do sleep 1; done' >up 2>insisted & pid=$!
-  while test "$(grep -c up up)" != 2; do sleep 0.1; done
+  while test "$(grep -c up up)" != 2 && kill -0 $pid; do sleep 0.1; done
   while kill $pid 2>/dev/null; do sleep 0.1; done
   wait $pid
   cat insisted
