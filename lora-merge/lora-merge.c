@@ -76,8 +76,12 @@ open_adapter (struct merge *x, size_t i, const char *base_sha256)
 {
   const char *dir = x->config->adapters[i].dir;
   bool says = false;
-  mm_status st = mm_adapter_open (dir, mm_model_config (x->base), &x->adapters[i]);
+  char *folder;
+  mm_status st = mm_adapter_folder (dir, &folder);
 
+  if (st == MM_OK)
+    st = mm_adapter_open (folder, mm_model_config (x->base), &x->adapters[i]);
+  free (folder);
   if (st < 0)
     return st;
   if (x->history && strstr (x->history, mm_adapter_sha256 (x->adapters[i])))

@@ -64,7 +64,15 @@ mm_status mm_checkpoint_load (const char *dir, struct mm_model *model, float *m,
 mm_status mm_checkpoint_digest (const char *dir, char sha256[65]) MM_NODISCARD;
 
 /* PATH itself if it holds config.json; else (a run folder) its newest valid step folder.  New string.
-   MM_ENOENT, MM_EIO if it is no folder, MM_EFORMAT if it is neither kind or holds no valid step folder.  */
+   MM_ENOENT, MM_EIO if it is no folder, MM_EFORMAT if it is neither kind or holds no valid step folder, and for an
+   adapter's folder, saying what can be done with it.  */
 mm_status mm_model_folder (const char *path, char **dir) MM_NODISCARD;
+
+/* The same for an adapter: PATH itself if it holds adapter_config.json and no config.json, or the newest valid step
+   folder of a run that trained one.  MM_EFORMAT for a model's folder.  */
+mm_status mm_adapter_folder (const char *path, char **dir) MM_NODISCARD;
+
+/* Either of the two.  */
+mm_status mm_checkpoint_folder (const char *path, char **dir) MM_NODISCARD;
 
 #endif /* MINIMIND_CHECKPOINT_H */

@@ -342,38 +342,107 @@ mm_checkpoint_newest (const char *out, char **dir)
   return st;
 }
 
-mm_status
-mm_model_folder (const char *path, char **dir)
+/* ---- what a folder is ---- */
+
+enum { MODEL = 1, ADAPTER = 2 };
+
+/* The marks of what the folder PATH holds into *KINDS.  A model beside which an adapter lies is a model.  */
+static mm_status
+look (const char *path, unsigned *kinds)
 {
-  char *config = mm_path_join (path, "config.json");
-  struct stat s;
-  bool has_config = false;
+  static const struct
+  {
+    const char *name;
+    unsigned kind;
+  } marks[] = { { "config.json", MODEL }, { "adapter_config.json", ADAPTER } };
   mm_status st = MM_OK;
 
-  *dir = NULL;
-  if (!config)
-    return mm_fail (MM_ENOMEM, "%s: no memory", path);
-  if (stat (path, &s) < 0)
-    st = mm_fail_errno (path);
-  else if (!S_ISDIR (s.st_mode))
-    st = mm_fail (MM_EIO, "%s: is no folder, want a model folder or a run folder", path);
-  else
-    st = mm_path_exists (config, &has_config);
-  if (st == MM_OK && has_config)
+  *kinds = 0;
+  for (size_t i = 0; st == MM_OK && !*kinds && i < sizeof marks / sizeof *marks; i++)
     {
-      *dir = strdup (path);
-      if (!*dir)
-        st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+      char *file = mm_path_join (path, marks[i].name);
+      bool there = false;
+
+      st = file ? mm_path_exists (file, &there) : mm_fail (MM_ENOMEM, "%s: no memory", path);
+      if (there)
+        *kinds = marks[i].kind;
+      free (file);
     }
-  else if (st == MM_OK)
+  return st;
+}
+
+/* PATH can be looked into.  */
+static mm_status
+check_folder (const char *path, const char *want)
+{
+  struct stat s;
+
+  if (stat (path, &s) < 0)
+    return mm_fail_errno (path);
+  if (!S_ISDIR (s.st_mode))
+    return mm_fail (MM_EIO, "%s: is no folder, want %s or a run folder", path, want);
+  return MM_OK;
+}
+
+/* PATH is of KINDS, none of them WANTED.  */
+static mm_status
+fail_kind (const char *path, unsigned kinds, unsigned wanted)
+{
+  if (!kinds)
+    return mm_fail (MM_EFORMAT, "%s: its checkpoint holds neither config.json nor adapter_config.json", path);
+  if (wanted == MODEL)
+    return mm_fail (MM_EFORMAT, "%s: a LoRA adapter, want a model: minimind-lora-merge --base=MODEL --adapter=%s -o DIR"
+                    " makes one of it, minimind-generate --model=MODEL --adapter=%s applies it", path, path, path);
+  return mm_fail (MM_EFORMAT, "%s: a model folder, want an adapter (adapter_config.json)", path);
+}
+
+/* PATH itself if it is of a kind WANTED; else (a run folder) its newest valid step folder.  WHAT they are, and the
+   file that marks one.  */
+static mm_status
+find_folder (const char *path, unsigned wanted, const char *what, const char *mark, char **dir)
+{
+  unsigned kinds = 0;
+  mm_status st = check_folder (path, what);
+
+  *dir = NULL;
+  if (st == MM_OK)
+    st = look (path, &kinds);
+  if (st == MM_OK && kinds && !(*dir = strdup (path)))
+    st = mm_fail (MM_ENOMEM, "%s: no memory", path);
+  if (st == MM_OK && !kinds)
     {
       st = mm_checkpoint_newest (path, dir);
       if (st == MM_OK && !*dir)
-        st = mm_fail (MM_EFORMAT, "%s: holds neither config.json (a model folder) nor step folders (a run "
-                      "folder)", path);
+        st = mm_fail (MM_EFORMAT, "%s: holds neither %s (%s) nor step folders (a run folder)", path, mark, what);
+      if (st == MM_OK)
+        st = look (*dir, &kinds);
     }
-  free (config);
+  if (st == MM_OK && !(kinds & wanted))
+    st = fail_kind (path, kinds, wanted);
+  if (st < 0)
+    {
+      free (*dir);
+      *dir = NULL;
+    }
   return st;
+}
+
+mm_status
+mm_model_folder (const char *path, char **dir)
+{
+  return find_folder (path, MODEL, "a model folder", "config.json", dir);
+}
+
+mm_status
+mm_adapter_folder (const char *path, char **dir)
+{
+  return find_folder (path, ADAPTER, "an adapter", "adapter_config.json", dir);
+}
+
+mm_status
+mm_checkpoint_folder (const char *path, char **dir)
+{
+  return find_folder (path, MODEL | ADAPTER, "a model folder", "config.json", dir);
 }
 
 /* ---- retention ---- */

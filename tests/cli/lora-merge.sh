@@ -49,8 +49,9 @@ ok "no base: words" says 'give --base=DIR'
 ok "a weight of 0" status_is 64 run merge --adapter=one:0 -o out
 ok "a weight of 0: words" says 'weight that is not 0'
 refused "a base that is not there" 66 'nowhere' minimind-lora-merge --base=nowhere --adapter=one -o out
-refused "an adapter that is not there" 66 'adapter_config.json' merge --adapter=nowhere -o out
-refused "a model as adapter" 66 'adapter_config.json' merge --adapter=other -o out
+refused "an adapter that is not there" 66 'nowhere: ' merge --adapter=nowhere -o out
+refused "a model as adapter" 65 'a model folder, want an adapter (adapter_config.json)' merge --adapter=other -o out
+refused "an adapter as base" 65 'LoRA adapter, want a model: minimind-lora-merge' minimind-lora-merge --base=two --adapter=one -o out
 refused "another base" 78 'trained on the weights' minimind-lora-merge --base=other --adapter=one -o out
 refused "merged already" 78 'merged into merged already' minimind-lora-merge --base=merged --adapter=one -o out
 refused "given twice" 78 'given twice' merge --adapter=one --adapter=one:0.5 -o out

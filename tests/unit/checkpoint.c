@@ -380,6 +380,17 @@ test_model_folder (void)
   ok (mm_model_folder ("file", &dir) == MM_EIO && says ("file"), "a file");
   mkdir ("nothing", 0777);
   ok (mm_model_folder ("nothing", &dir) == MM_EFORMAT && says ("config.json"), "a folder of neither kind");
+  ok (mm_adapter_folder ("nothing", &dir) == MM_EFORMAT && says ("adapter_config.json"), "nor an adapter");
+  ok (mm_adapter_folder ("keep", &dir) == MM_EFORMAT && !dir && says ("keep: a model folder, want an adapter"),
+      "a run that trained a model, where an adapter is wanted");
+  mkdir ("adapter", 0777);
+  scratch_put ("adapter/adapter_config.json", "{}", 2);
+  ok (mm_adapter_folder ("adapter", &dir) == MM_OK && strcmp (dir, "adapter") == 0, "an adapter");
+  free (dir);
+  ok (mm_model_folder ("adapter", &dir) == MM_EFORMAT && !dir && says ("minimind-lora-merge"),
+      "is no model: what can be done is told");
+  ok (mm_checkpoint_folder ("adapter", &dir) == MM_OK, "either is fine for who takes both");
+  free (dir);
 }
 
 /* Save step 2 in a child whose files may not be larger than LIMIT; killed by the signal or, where that is
