@@ -54,6 +54,19 @@ bench_want (mm_status st)
   exit (1);
 }
 
+/* FLOP/s of fmas in registers on THREADS threads, measured now: a backend measures once and remembers.  */
+static inline double
+bench_peak (int threads)
+{
+  struct mm_backend *be;
+  double peak;
+
+  bench_want (mm_backend_open ("cpu", threads, &be));
+  peak = mm_backend_peak (be);
+  mm_backend_close (be);
+  return peak;
+}
+
 /* The processor's name into NAME.  */
 static inline void
 bench_processor (char *name, size_t size)

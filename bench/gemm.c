@@ -7,8 +7,8 @@
    (Debian: libopenblas0-pthread, libblis4-pthread).  They are told to use their kernels for the same
    instruction set, which are their fastest.  Every round runs each product once with everybody in
    turn, so that what else the machine does hits all alike: GF/s are the best of the rounds, ratios the
-   median over rounds.  One thread is timed by its processor time, so that being interrupted does not
-   count; several by the clock.
+   median over rounds; the share of the FMA peak is the median's, of the peak before and after.  One
+   thread is timed by its processor time, so that being interrupted does not count; several by the clock.
 
    Ours reads weights packed beforehand, as training does once an update, and packs the rest inside;
    its weight gradients include the rounding to fixed point and the addition to the accumulator.  */
@@ -163,6 +163,7 @@ run_peer (const struct peer *p, struct operands *o, const struct layer *l, enum 
 struct times
 {
   double of[1 + N_PEERS][ROUNDS];
+  double peak;                  /* FLOP/s, beside them */
 };
 
 static double
@@ -174,6 +175,7 @@ seconds_of (int threads)
 static void
 time_product (struct operands *o, size_t layer, enum product product, int threads, struct times *t)
 {
+  t->peak = bench_peak (threads) / 2;
   for (int round = -1; round < ROUNDS; round++)
     for (int who = 0; who <= N_PEERS; who++)
       {
@@ -193,6 +195,7 @@ time_product (struct operands *o, size_t layer, enum product product, int thread
         if (threads > 1)
           bench_sleep (0.03);
       }
+  t->peak += bench_peak (threads) / 2;
 }
 
 static double
@@ -227,16 +230,17 @@ ratio (const struct times *t)
 /* ---- the table ---- */
 
 static void
-print_row (const char *what, const char *layer, size_t m, size_t n, size_t k, const struct times *t, double peak)
+print_row (const char *what, const char *layer, size_t m, size_t n, size_t k, const struct times *t)
 {
-  double flops = 2 * (double) m * (double) n * (double) k, ours = flops / best (t->of[0]);
+  double flops = 2 * (double) m * (double) n * (double) k, ours = flops / best (t->of[0]), seconds[ROUNDS];
   char shape[64];
 
   snprintf (shape, sizeof shape, "%zux%zux%zu", m, n, k);
   printf ("%-4s %-8s %-14s %8.1f", what, layer, shape, ours * 1e-9);
   for (int who = 1; who <= N_PEERS; who++)
     printf (" %8.1f", peers[who - 1].sgemm ? flops / best (t->of[who]) * 1e-9 : 0);
-  printf (" %7.2f %7.1f%%\n", ratio (t), 100 * ours / peak);
+  memcpy (seconds, t->of[0], sizeof seconds);
+  printf (" %7.2f %7.1f%%\n", ratio (t), 100 * flops / bench_median (seconds, ROUNDS) / t->peak);
   fflush (stdout);
 }
 
@@ -291,12 +295,11 @@ measure (int threads, const char *only)
 {
   static const char *const names[N_PRODUCTS] = { "fwd", "dX", "dW" };
   struct operands o;
-  double total[1 + N_PEERS] = { 0 }, flops = 0, peak;
+  double total[1 + N_PEERS] = { 0 }, flops = 0;
 
   prepare (&o, threads);
-  peak = mm_backend_peak (o.be);
-  printf ("\n%d thread%s, kernels %s, FMA peak measured %.1f GF/s\n", threads, threads > 1 ? "s" : "",
-          mm_backend_kernels (o.be), peak * 1e-9);
+  printf ("\n%d thread%s, kernels %s, FMA peak at the start %.1f GF/s\n", threads, threads > 1 ? "s" : "",
+          mm_backend_kernels (o.be), bench_peak (threads) * 1e-9);
   printf ("%-28s %8s %8s %8s %7s %8s\n", "product       m x n x k", "ours", peers[0].name, peers[1].name, "ratio",
           "of peak");
   for (enum product p = FORWARD; p < N_PRODUCTS; p++)
@@ -309,11 +312,11 @@ measure (int threads, const char *only)
           continue;
         time_product (&o, i, p, threads, &t);
         if (p == FORWARD)
-          print_row (names[p], l->name, M, l->n, l->k, &t, peak);
+          print_row (names[p], l->name, M, l->n, l->k, &t);
         else if (p == GRAD_INPUT)
-          print_row (names[p], l->name, M, l->k, l->n, &t, peak);
+          print_row (names[p], l->name, M, l->k, l->n, &t);
         else
-          print_row (names[p], l->name, l->n, l->k, M, &t, peak);
+          print_row (names[p], l->name, l->n, l->k, M, &t);
         for (int who = 0; who <= N_PEERS; who++)
           total[who] += l->count * best (t.of[who]);
         flops += l->count * 2.0 * M * (double) l->n * (double) l->k;
@@ -321,7 +324,7 @@ measure (int threads, const char *only)
   printf ("%-28s", "all of a micro-batch");
   for (int who = 0; who <= N_PEERS; who++)
     printf (" %8.1f", total[who] > 0 ? flops / total[who] * 1e-9 : 0);
-  printf (" %7s %7.1f%%\n", "", 100 * flops / total[0] / peak);
+  printf ("\n");
   finish (&o);
 }
 

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The step of bench/train in PyTorch: prints "NAME TOKENS_PER_SECOND" for each way to run it.
+"""The step of bench/train in PyTorch, a micro-batch on request.
 
 Usage: train_torch.py THREADS
 
-float32 eager, float32 compiled, bfloat16 autocast; each the best of three steps after one to warm up.  Without
-torch and transformers it says so.  With BENCH_PYTHON=venv it fetches them into a folder of its own, and removes it.
+Says its version in one line. Then, for each line "MODE" read, takes the next micro-batch of that mode and prints its
+seconds; after "MODE last" the step is finished with clip and AdamW. "memory" prints the peak so far, in GB. A line that is
+no number is the reason why there is none. Modes: float32-eager, float32-compiled, bfloat16-eager, bfloat16-compiled
+(autocast); each has its model, made and warmed up when it is first asked for. With BENCH_PYTHON=venv torch and
+transformers are fetched into a folder that is removed afterwards.
 """
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-VOCAB, SEQ_LEN, ROWS, MICRO, STEPS = 6400, 512, 16, 4, 3
+VOCAB, SEQ_LEN, MICRO = 6400, 512, 4
 
 
 def in_venv():
@@ -31,45 +35,60 @@ def in_venv():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def tokens_per_second(torch, model, ids, autocast):
-    """Best of STEPS: gradients of four micro-batches summed, clip, AdamW."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-    times = []
-    for _ in range(STEPS + 1):
+class Mode:
+    """One way to train, warmed up by a whole step."""
+
+    def __init__(self, torch, name):
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        kind, how = name.split("-")
+        self.torch, self.autocast = torch, kind == "bfloat16"
+        self.model = LlamaForCausalLM(LlamaConfig(
+            vocab_size=VOCAB, hidden_size=512, intermediate_size=1408, num_hidden_layers=8, num_attention_heads=8,
+            num_key_value_heads=2, rms_norm_eps=1e-5, rope_theta=1e6, tie_word_embeddings=True,
+            max_position_embeddings=32768, attn_implementation="sdpa"))
+        self.model.train()
+        self.run = torch.compile(self.model) if how == "compiled" else self.model
+        self.ids = torch.randint(VOCAB, (MICRO, SEQ_LEN + 1))
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-4, betas=(0.9, 0.95), weight_decay=0.1,
+                                           fused=True)
+        self.turn(True)
+
+    def turn(self, last):
+        """Seconds of a micro-batch, and of the update if it is the LAST of a step."""
+        torch = self.torch
         began = time.monotonic()
-        optimizer.zero_grad()
-        for first in range(0, ROWS, MICRO):
-            with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-                logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-            loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten(), reduction="sum")
-            (loss / (ROWS * SEQ_LEN)).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        times.append(time.monotonic() - began)
-    return ROWS * SEQ_LEN / min(times[1:])
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            logits = self.run(input_ids=self.ids[:, :-1], use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), self.ids[:, 1:].flatten(), reduction="mean")
+        loss.backward()
+        if last:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        return time.monotonic() - began
 
 
 def main():
     try:
         import torch
-        from transformers import LlamaConfig, LlamaForCausalLM
+        import transformers  # noqa: F401
     except ImportError as error:
         print(f"left out: {error.name} is not installed (BENCH_PYTHON names a Python that has it, or is venv)")
         return
     torch.set_num_threads(int(sys.argv[1]))
     torch.manual_seed(42)
-    model = LlamaForCausalLM(LlamaConfig(
-        vocab_size=VOCAB, hidden_size=512, intermediate_size=1408, num_hidden_layers=8, num_attention_heads=8,
-        num_key_value_heads=2, rms_norm_eps=1e-5, rope_theta=1e6, tie_word_embeddings=True,
-        max_position_embeddings=32768, attn_implementation="sdpa"))
-    model.train()
-    ids = torch.randint(VOCAB, (MICRO, SEQ_LEN + 1))
-    print("version: torch", torch.__version__, "with", torch.backends.cpu.get_cpu_capability(), flush=True)
-    compiled = torch.compile(model)
-    for name, module, autocast in (("float32-eager", model, False), ("float32-compiled", compiled, False),
-                                   ("bfloat16-eager", model, True), ("bfloat16-compiled", compiled, True)):
+    print("torch", torch.__version__, "with", torch.backends.cpu.get_cpu_capability(), flush=True)
+    modes = {}
+    for line in sys.stdin:
+        name, *last = line.split()
         try:
-            print(name, f"{tokens_per_second(torch, module, ids, autocast):.1f}", flush=True)
+            if name == "memory":
+                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024e-9, flush=True)
+                continue
+            if name not in modes:
+                modes[name] = Mode(torch, name)
+            print(modes[name].turn(bool(last)), flush=True)
         except Exception as error:  # a compiler may be missing, for one
             print(f"{name}: {str(error).splitlines()[0]}", flush=True)
 
