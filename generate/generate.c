@@ -1,40 +1,29 @@
-/* generate.c -- a model continues a text.
+/* generate.c -- a model continues a text; conversations are messages.c's and chat.c's.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <minimind/backend.h>
-#include <minimind/checkpoint.h>
 #include <minimind/json.h>
 #include <minimind/log.h>
 #include <minimind/memory.h>
-#include <minimind/model.h>
 
+#include "display.h"
+#include "engine.h"
 #include "generate.h"
+#include "messages.h"
 #include "prompt.h"
 #include "score.h"
 #include "stream.h"
 
-/* What is open.  */
-struct generation
+/* A prompt and what comes behind it.  */
+struct text
 {
-  const struct generate_config *config;
-  char *dir;                    /* the model folder */
-  struct mm_tokenizer *tokenizer;
-  struct mm_backend *backend;
-  struct mm_model *model;
-  struct mm_session *session;
+  struct engine *engine;
   struct prompt prompt;
-  size_t limit;                 /* new tokens that may come */
-  size_t vocab_size;            /* of the model */
-  size_t n_choices;             /* ids that both model and tokenizer have */
-  float *logits, *scratch;      /* [vocab_size] */
-  int32_t *order;               /* the same */
-
+  struct display display;
   struct stream stream;
   json_t *ids;                  /* new ones, for --json */
   size_t count;                 /* of them */
@@ -42,100 +31,65 @@ struct generation
   double prompt_seconds, seconds;
 };
 
-static mm_status
-open_model (struct generation *g)
-{
-  const struct generate_config *c = g->config;
-  mm_status st = mm_model_folder (c->model, &g->dir);
-  size_t ids;
-
-  if (st >= 0)
-    st = mm_tokenizer_load (g->dir, &g->tokenizer);
-  if (st >= 0)
-    st = mm_backend_open (c->compute.backend, c->compute.threads, &g->backend);
-  if (st >= 0)
-    st = mm_model_open (g->backend, g->dir, false, &g->model);
-  if (st < 0)
-    return st;
-  ids = mm_tokenizer_vocab_size (g->tokenizer);
-  g->vocab_size = mm_model_config (g->model)->vocab_size;
-  g->n_choices = ids < g->vocab_size ? ids : g->vocab_size;
-  if (ids > g->vocab_size)
-    return mm_fail (MM_ECONFLICT, "%s: vocabulary of %zu, but its tokenizer has ids up to %zu",
-                    g->dir, g->vocab_size, ids - 1);
-  return MM_OK;
-}
-
 /* How far the positions reach, and memory for as many tokens.  */
 static mm_status
-make_room (struct generation *g)
+make_room (struct text *x)
 {
-  const struct generate_config *c = g->config;
-  size_t positions = mm_model_config (g->model)->max_positions, count = g->prompt.count;
+  const struct generate_config *c = x->engine->config;
+  size_t positions = mm_model_config (x->engine->model)->max_positions, count = x->prompt.count;
   size_t wanted = c->score ? 0 : c->max_tokens;
-  mm_status st;
 
   if (count > positions || (wanted > 0 && count == positions))
     return mm_fail (MM_EUSAGE, "the prompt has %s, the model %s", MM_COUNT (count, "token"),
                     MM_COUNT (positions, "position"));
-  g->limit = wanted < positions - count ? wanted : positions - count;
-  st = mm_session_open (g->model, count + g->limit, &g->session);
-  if (st >= 0)
-    st = mm_alloc ("logits", g->vocab_size, sizeof *g->logits, &g->logits);
-  if (st >= 0)
-    st = mm_alloc ("logits", g->vocab_size, sizeof *g->scratch, &g->scratch);
-  if (st >= 0)
-    st = mm_alloc ("logits", g->vocab_size, sizeof *g->order, &g->order);
-  return st;
+  return engine_make_room (x->engine, count + (wanted < positions - count ? wanted : positions - count));
 }
 
-static bool
-is_end (const struct generation *g, int32_t id)
+/* Print what the stream has become, unless an object will hold it.  */
+static void
+show (struct text *x)
 {
-  return !g->config->ignore_eos
-         && (id == mm_tokenizer_eos (g->tokenizer) || id == mm_model_config (g->model)->eos_id);
+  if (x->engine->config->json || x->stream.size == 0)
+    return;
+  display_text (&x->display, x->stream.text, x->stream.size);
+  x->stream.size = 0;
 }
 
 /* Sample tokens until the document ends, there are enough, or nobody listens.  */
 static mm_status
-continue_prompt (struct generation *g)
+continue_prompt (struct text *x)
 {
-  bool ended = false;
+  enum engine_step step = ENGINE_TOKEN;
+  mm_status st = MM_OK;
 
-  while (g->count < g->limit && !ferror (stdout))
+  while (st == MM_OK && x->count < x->engine->config->max_tokens && !ferror (stdout))
     {
-      int32_t id = mm_sample (&g->config->sampling, g->logits, g->n_choices,
-                              g->prompt.count + g->count, g->scratch, g->order);
-      mm_status st;
+      int32_t id;
 
-      if (id < 0)
-        return mm_fail (MM_EFORMAT, "%s: the model's logits are not finite", g->dir);
-      if (is_end (g, id))
-        {
-          ended = true;
-          break;
-        }
-      g->count++;
-      json_array_append_new (g->ids, json_integer (id));
-      st = stream_add (&g->stream, (uint32_t) id);
-      if (st >= 0 && g->count < g->limit)
-        st = mm_session_feed (g->session, &id, 1, g->logits);
-      if (st < 0)
-        return st;
+      st = engine_next (x->engine, &step, &id);
+      if (st < 0 || step != ENGINE_TOKEN)
+        break;
+      x->count++;
+      json_array_append_new (x->ids, json_integer (id));
+      st = stream_add (&x->stream, (uint32_t) id);
+      show (x);
     }
-  g->finish = ended ? "eos" : g->limit < g->config->max_tokens ? "positions" : "length";
-  return stream_end (&g->stream, !ended);
+  x->finish = step == ENGINE_END ? "eos" : step == ENGINE_FULL ? "positions" : "length";
+  if (st == MM_OK)
+    st = stream_end (&x->stream, step != ENGINE_END);
+  show (x);
+  return st;
 }
 
 static mm_status
-print_object (const struct generation *g)
+print_object (const struct text *x)
 {
   char *text = NULL;
   json_t *root = json_pack ("{s:s%, s:s%, s:s, s:I, s:I, s:O}",
-                            "prompt", g->prompt.text, g->prompt.size,
-                            "text", g->stream.text ? g->stream.text : "", g->stream.size,
-                            "finish", g->finish, "prompt_tokens", (json_int_t) g->prompt.count,
-                            "tokens", (json_int_t) g->count, "ids", g->ids);
+                            "prompt", x->prompt.text, x->prompt.size,
+                            "text", x->stream.text ? x->stream.text : "", x->stream.size,
+                            "finish", x->finish, "prompt_tokens", (json_int_t) x->prompt.count,
+                            "tokens", (json_int_t) x->count, "ids", x->ids);
   mm_status st = root ? mm_json_text (root, false, &text)
                       : mm_fail (MM_ENOMEM, "no memory for the result");
 
@@ -147,67 +101,69 @@ print_object (const struct generation *g)
 }
 
 static mm_status
-run (struct generation *g)
+run (struct text *x)
 {
-  const struct generate_config *c = g->config;
+  const struct generate_config *c = x->engine->config;
   double start = mm_now ();
   mm_status st;
 
   if (c->score)
-    return score (g->session, &g->prompt, g->vocab_size, g->logits);
+    return score (x->engine, &x->prompt);
   if (c->echo && !c->json)
     {
-      fwrite (g->prompt.text, 1, g->prompt.size, stdout);
+      fwrite (x->prompt.text, 1, x->prompt.size, stdout);
       fflush (stdout);
     }
-  st = mm_session_feed (g->session, g->prompt.ids, g->prompt.count, g->logits);
+  engine_begin (x->engine, x->prompt.ids, x->prompt.count);
+  st = engine_read (x->engine);
   if (st < 0)
     return st;
-  g->prompt_seconds = mm_now () - start;
-  st = continue_prompt (g);
-  g->seconds = mm_now () - start - g->prompt_seconds;
+  x->prompt_seconds = mm_now () - start;
+  st = continue_prompt (x);
+  x->seconds = mm_now () - start - x->prompt_seconds;
   if (st >= 0 && c->json)
-    return print_object (g);
-  putchar ('\n');
+    return print_object (x);
+  display_end (&x->display);
   return st;
 }
 
 static void
-print_speed (const struct generation *g)
+print_speed (const struct text *x)
 {
-  mm_verbose ("prompt: %zu tokens, %.0f tokens/s", g->prompt.count,
-              (double) g->prompt.count / g->prompt_seconds);
-  mm_verbose ("generated: %zu tokens, %.0f tokens/s (%s)", g->count,
-              (double) g->count / g->seconds, g->finish);
+  mm_verbose ("prompt: %zu tokens, %.0f tokens/s", x->prompt.count,
+              (double) x->prompt.count / x->prompt_seconds);
+  mm_verbose ("generated: %zu tokens, %.0f tokens/s (%s)", x->count,
+              (double) x->count / x->seconds, x->finish);
+}
+
+/* Continue the prompt.  */
+static mm_status
+go_on (struct engine *e)
+{
+  struct text x = { .engine = e, .ids = json_array (), .display = display_open (SHOW_NEVER),
+                    .stream = { .tokenizer = e->tokenizer } };
+  mm_status st = prompt_read (e->config, e->tokenizer, &x.prompt);
+
+  if (st >= 0)
+    st = make_room (&x);
+  if (st >= 0)
+    st = run (&x);
+  if (st >= 0 && !e->config->score)
+    print_speed (&x);
+  stream_free (&x.stream);
+  prompt_free (&x.prompt);
+  json_decref (x.ids);
+  return st;
 }
 
 mm_status
 generate (const struct generate_config *c)
 {
-  struct generation g = { .config = c, .ids = json_array () };
-  mm_status st = open_model (&g);
+  struct engine e;
+  mm_status st = engine_open (&e, c);
 
   if (st >= 0)
-    st = prompt_read (c, g.tokenizer, &g.prompt);
-  if (st >= 0)
-    st = make_room (&g);
-  g.stream.tokenizer = g.tokenizer;
-  g.stream.live = !c->json;
-  if (st >= 0)
-    st = run (&g);
-  if (st >= 0 && !c->score)
-    print_speed (&g);
-
-  stream_free (&g.stream);
-  prompt_free (&g.prompt);
-  mm_session_close (g.session);
-  mm_model_free (g.model);
-  mm_backend_close (g.backend);
-  mm_tokenizer_free (g.tokenizer);
-  json_decref (g.ids);
-  free (g.dir);
-  free (g.logits);
-  free (g.scratch);
-  free (g.order);
+    st = c->talk.messages ? messages_answer (&e) : go_on (&e);
+  engine_close (&e);
   return st;
 }

@@ -1,9 +1,10 @@
 bin_PROGRAMS += minimind-generate
 tools += minimind-generate
 minimind_generate_SOURCES = \
-  generate/main.c generate/generate.c generate/generate.h \
-  generate/prompt.c generate/prompt.h generate/score.c generate/score.h \
-  generate/stream.c generate/stream.h
+  generate/main.c generate/options.c generate/options.h generate/generate.c generate/generate.h \
+  generate/engine.c generate/engine.h generate/prompt.c generate/prompt.h generate/score.c generate/score.h \
+  generate/stream.c generate/stream.h generate/display.c generate/display.h generate/answer.c generate/answer.h \
+  generate/render.c generate/render.h generate/messages.c generate/messages.h
 pages += man/minimind-generate.1
 EXTRA_DIST += man/generate.h2m
 

@@ -1,4 +1,4 @@
-/* minimind-generate -- a model continues a text.
+/* minimind-generate -- a model continues a text, or answers in a conversation.
    SPDX-License-Identifier: Apache-2.0
 
    Reads the command line into a struct generate_config and calls generate() once.  How a token is
@@ -9,6 +9,7 @@
 #include <argp.h>
 
 #include "generate.h"
+#include "options.h"
 
 #define PROGRAM "minimind-generate"
 
@@ -20,16 +21,19 @@ static const char doc[] =
 
 static const char args_doc[] = "--model=DIR [PROMPT]";
 
-enum { OPT_MODEL = 0x100, OPT_TEMPERATURE, OPT_TOP_K, OPT_TOP_P, OPT_MAX_TOKENS, OPT_IGNORE_EOS,
+enum { OPT_MODEL = 0x100, OPT_ADAPTER, OPT_TEMPERATURE, OPT_TOP_K, OPT_TOP_P, OPT_MAX_TOKENS, OPT_IGNORE_EOS,
        OPT_BOS, OPT_PARSE_SPECIAL, OPT_ECHO, OPT_JSON, OPT_SCORE };
+
+#define DEFAULT_TOKENS SIZE_MAX /* what --max-tokens is until it is known what for */
 
 static const struct argp_option options[] = {
   { "model", OPT_MODEL, "DIR", 0, "use this model folder, or a run's newest checkpoint", 0 },
+  { "adapter", OPT_ADAPTER, "DIR", 0, "with this LoRA adapter's folder, or a run's newest adapter, applied to it", 0 },
   { "temperature", OPT_TEMPERATURE, "X", 0,
     "divide logits by X: below 1 more likely, above 1 more varied; 0: the likeliest token [0.8]", 0 },
   { "top-k", OPT_TOP_K, "N", 0, "choose among the N likeliest tokens; 0: all [0]", 0 },
   { "top-p", OPT_TOP_P, "P", 0, "choose among the likeliest that together have probability P [0.95]", 0 },
-  { "max-tokens", OPT_MAX_TOKENS, "N", 0, "generate at most N tokens [256]", 0 },
+  { "max-tokens", OPT_MAX_TOKENS, "N", 0, "generate at most N tokens [256; in a conversation 1024]", 0 },
   { "ignore-eos", OPT_IGNORE_EOS, NULL, 0, "go on after the end of a document", 0 },
   { "bos", OPT_BOS, NULL, 0, "put the tokenizer's bos in front, as tokenize --bos does", 0 },
   { "parse-special", OPT_PARSE_SPECIAL, NULL, 0, "special-token strings in the prompt are tokens", 0 },
@@ -48,10 +52,15 @@ parse_opt (int key, char *arg, struct argp_state *state)
   switch (key)
     {
     case ARGP_KEY_INIT:
-      state->child_inputs[0] = &c->compute;
+      state->child_inputs[0] = &c->talk;
+      state->child_inputs[1] = &c->compute;
+      c->max_tokens = DEFAULT_TOKENS;
       break;
     case OPT_MODEL:
       c->model = mm_cli_path (state, "model", arg);
+      break;
+    case OPT_ADAPTER:
+      c->adapter = mm_cli_path (state, "adapter", arg);
       break;
     case OPT_TEMPERATURE:
       c->sampling.temperature = mm_cli_number (state, "temperature", arg, 0, 1000);
@@ -93,6 +102,12 @@ parse_opt (int key, char *arg, struct argp_state *state)
         argp_error (state, "give --model=DIR");
       if (c->score && c->json)
         argp_error (state, "--score and --json exclude each other");
+      if (generate_talks (&c->talk) && (c->score || c->bos || c->parse_special))
+        argp_error (state, "--score, --bos and --parse-special are for a prompt, not for a conversation");
+      if (c->talk.messages && (c->prompt || c->echo))
+        argp_error (state, "--messages goes with neither PROMPT nor --echo");
+      if (c->max_tokens == DEFAULT_TOKENS)
+        c->max_tokens = generate_talks (&c->talk) ? 1024 : 256;
       c->sampling.seed = c->compute.seed;
       break;
     default:
@@ -102,8 +117,9 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_compute_argp, 0, "Computing:", 1 },
-  { &mm_common_argp, 0, "Common options:", 2 },
+  { &generate_talk_argp, 0, "In a conversation:", 1 },
+  { &mm_compute_argp, 0, "Computing:", 2 },
+  { &mm_common_argp, 0, "Common options:", 3 },
   { 0 }
 };
 
@@ -114,7 +130,6 @@ int
 main (int argc, char **argv)
 {
   struct generate_config c = {
-    .max_tokens = 256,
     .sampling = { .temperature = 0.8, .top_p = 0.95 },
   };
 

@@ -29,16 +29,16 @@ cross_entropy (const float *logits, size_t n, int32_t target)
 }
 
 mm_status
-score (struct mm_session *s, const struct prompt *p, size_t vocab_size, float *logits)
+score (struct engine *e, const struct prompt *p)
 {
   for (size_t i = 1; i < p->count; i++)
     {
-      mm_status st = mm_session_feed (s, &p->ids[i - 1], 1, logits);
+      mm_status st = mm_session_feed (e->session, &p->ids[i - 1], 1, e->logits);
 
       if (st < 0)
         return st;
       printf ("%zu\t%" PRId32 "\t%a\n", i, p->ids[i],
-              cross_entropy (logits, vocab_size, p->ids[i]));
+              cross_entropy (e->logits, e->vocab_size, p->ids[i]));
     }
   return MM_OK;
 }

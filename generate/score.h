@@ -7,13 +7,10 @@
 #ifndef GENERATE_SCORE_H
 #define GENERATE_SCORE_H
 
-#include <minimind/model.h>
-
+#include "engine.h"
 #include "prompt.h"
 
-/* Print position, id and loss in nats (a hexadecimal float) of each token but the first.  LOGITS
-   has room for VOCAB_SIZE.  */
-mm_status score (struct mm_session *s, const struct prompt *p, size_t vocab_size,
-                 float *logits) MM_NODISCARD;
+/* Print position, id and loss in nats (a hexadecimal float) of each token of P but the first.  */
+mm_status score (struct engine *e, const struct prompt *p) MM_NODISCARD;
 
 #endif /* GENERATE_SCORE_H */

@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,14 +63,6 @@ drain (struct stream *s, size_t size)
     }
   memmove (s->raw, s->raw + at, s->raw_size - at);
   s->raw_size -= at;
-
-  /* A failed write shows in ferror: the caller stops, mm_exit_status reports.  */
-  if (st >= 0 && s->live)
-    {
-      fwrite (s->text, 1, s->size, stdout);
-      fflush (stdout);
-      s->size = 0;
-    }
   return st;
 }
 

@@ -16,9 +16,8 @@
 struct stream
 {
   const struct mm_tokenizer *tokenizer;
-  bool live;                    /* write to standard output at once, keep nothing in text */
   char *text;                   /* NULL before the first character */
-  size_t size, capacity;
+  size_t size, capacity;        /* whoever takes the text away sets the size to 0 */
   char *raw;                    /* decoded bytes not yet in text */
   size_t raw_size, raw_capacity;
 };

@@ -37,6 +37,9 @@ void mm_chat_free (struct mm_chat *c);  /* accepts NULL */
 
 size_t mm_chat_turns (const struct mm_chat *c);
 
+/* True unless the last turn is the user's or a tool's: there is nothing to answer.  */
+bool mm_chat_is_answered (const struct mm_chat *c);
+
 /* Do the roles follow each other as in a conversation to learn from: system only first, then user,
    assistant (calls of tools may go before its answer), user ..., tool only behind a call or another
    tool's answer?  MM_EFORMAT names the turn and both roles.  Templates take any order.  */

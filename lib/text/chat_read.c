@@ -453,6 +453,14 @@ mm_chat_turns (const struct mm_chat *c)
   return c->n_turns;
 }
 
+bool
+mm_chat_is_answered (const struct mm_chat *c)
+{
+  enum mm_chat_role last = c->turns[c->n_turns - 1].role;
+
+  return last != MM_ROLE_USER && last != MM_ROLE_TOOL;
+}
+
 /* ---- order ---- */
 
 /* May TURN follow BEFORE, NULL at the beginning?  An answer may come apart from the call that it ends

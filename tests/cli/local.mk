@@ -16,6 +16,7 @@ cli_tests += tests/cli/resume.sh
 cli_tests += tests/cli/eval.sh
 cli_tests += tests/cli/lora-merge.sh
 cli_tests += tests/cli/generate.sh
+cli_tests += tests/cli/generate-chat.sh
 cli_tests += tests/cli/train-tokenizer.sh
 cli_tests += tests/cli/tokenize.sh
 cli_tests += tests/cli/bad-input.sh
