@@ -1,10 +1,11 @@
-/* checkpoint.h -- step folders: a HuggingFace model folder plus what training needs to go on.
+/* checkpoint.h -- step folders: a HuggingFace model folder, or PEFT's of an adapter, plus what training needs to go on.
    SPDX-License-Identifier: Apache-2.0
 
    OUT/step-00000100/ holds config.json, generation_config.json, model.safetensors (float32), tokenizer files,
    optimizer.safetensors (m.NAME, v.NAME), trainer.json and MANIFEST ("SHA256  NAME" lines that sha256sum -c
-   reads; "# SIZE NAME" comments).  Nothing of where or how it was computed stands in it.  Written as a hidden
-   folder, synced, renamed; never overwritten.  */
+   reads; "# SIZE NAME" comments).  Of a model with an adapter (lora.h) only that is kept: adapter_config.json and
+   adapter_model.safetensors stand in place of the first three.  Nothing of where or how it was computed stands in it.
+   Written as a hidden folder, synced, renamed; never overwritten.  */
 
 #ifndef MINIMIND_CHECKPOINT_H
 #define MINIMIND_CHECKPOINT_H
@@ -23,6 +24,7 @@ struct mm_checkpoint
 {
   uint64_t step;                /* updates done */
   json_t *state;
+  const char *base_sha256;      /* to save a model with an adapter: of the model beneath it (mm_model_sha256) */
 };
 
 /* Make the run folder OUT (and its parents) if need be and hold it: an open-file-description lock on OUT/LOCK,
@@ -37,7 +39,7 @@ mm_status mm_run_lock_take (const char *out, struct mm_run_lock **lock) MM_NODIS
 mm_status mm_run_lock_check (const struct mm_run_lock *lock) MM_NODISCARD;
 void mm_run_lock_release (struct mm_run_lock *lock);
 
-/* Publish OUT/step-STEP from host buffers (VALUES, M, V of mm_model_size elements), then point OUT/latest at it
+/* Publish OUT/step-STEP from host buffers (VALUES, M, V laid out as mm_model_trained), then point OUT/latest at it
    and remove all that are older than the KEEP newest complete ones (KEEP 0: all stay), once the new one verifies
    when read back.  The caller holds OUT's lock and has just checked it.  A valid folder of that step is MM_EEXIST
    unless it holds the same bytes; a damaged one is moved to step-STEP.damaged.  MM_EIO on a full disk: nothing is
@@ -54,7 +56,7 @@ mm_status mm_checkpoint_verify (const char *dir) MM_NODISCARD;
    OUT).  Damaged ones are warned of and passed over; MM_EFORMAT if there are only such.  */
 mm_status mm_checkpoint_newest (const char *out, char **dir) MM_NODISCARD;
 
-/* Read a verified folder back: the model's parameters (refreshed), M and V (host buffers), trainer.json, whose
+/* Read a verified folder back: what is trained of MODEL (refreshed), M and V (host buffers), trainer.json, whose
    object the caller releases.  MM_ENOENT, MM_EIO, MM_EFORMAT, and MM_ESHAPE where tensors are not the model's.  */
 mm_status mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v,
                               struct mm_checkpoint *c) MM_NODISCARD;

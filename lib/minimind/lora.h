@@ -30,6 +30,10 @@ const char *mm_lora_target_name (enum mm_lora_target t);
    MM_EUSAGE, listing what there is.  */
 mm_status mm_lora_targets (const char *list, unsigned *targets) MM_NODISCARD;
 
+/* The list that mm_lora_targets reads as the set, in the order of the enum: "q_proj,v_proj".  Returns TEXT.  */
+enum { MM_LORA_TARGETS_TEXT = 64 };
+char *mm_lora_targets_text (unsigned targets, char text[MM_LORA_TARGETS_TEXT]);
+
 /* The adapter of one linear layer.  */
 struct mm_lora_module
 {
@@ -46,6 +50,21 @@ mm_status mm_lora_attach (struct mm_model *m, const struct mm_lora_module *modul
    tensor), B zero; refreshed.  MM_EUSAGE for a rank or alpha that cannot be.  */
 mm_status mm_lora_create (struct mm_model *m, uint32_t rank, double alpha, unsigned targets,
                           uint64_t seed) MM_NODISCARD;
+
+bool mm_lora_attached (const struct mm_model *m);
+
+/* What an adapter of RANK on TARGETS of every layer of a model of shape C comes to, without making one.  MM_EUSAGE as
+   mm_lora_create.  */
+struct mm_lora_sizes
+{
+  size_t parameters;
+  size_t width;                 /* of mm_pass_bytes */
+  double train_flops;           /* of training on a token of a row of SEQ_LEN: frozen weights have no gradient, nor
+                                   has the input of the first layer's q, k and v */
+  double adapter_flops;         /* of these, what the adapter adds to the model's own */
+};
+mm_status mm_lora_measure (const struct mm_model_config *c, uint32_t rank, unsigned targets, size_t seq_len,
+                           struct mm_lora_sizes *s) MM_NODISCARD;
 
 /* The module of TARGET in LAYER; rank 0 where M has no adapter there.  */
 struct mm_lora_module mm_lora_module (const struct mm_model *m, uint32_t layer, enum mm_lora_target target);
@@ -73,6 +92,14 @@ mm_status mm_adapter_check_base (const struct mm_adapter *a, const char *base_sh
 
 /* Attach it to M, with its values; refreshed.  As mm_lora_attach.  */
 mm_status mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m) MM_NODISCARD;
+
+/* Put its values into the adapter that M has; refreshed.  MM_ESHAPE, naming the first module whose rank or scale
+   differs.  */
+mm_status mm_adapter_put (const struct mm_adapter *a, struct mm_model *m) MM_NODISCARD;
+
+/* Check the adapter folder DIR without its base: the configuration, each A with a B of its rank, all values finite.
+   The statuses of mm_adapter_open.  */
+mm_status mm_adapter_verify (const char *dir) MM_NODISCARD;
 
 /* DELTA [out, in] += WEIGHT * s * B A of a module, in double; *HAS false, and nothing is done, where A has no
    such module.  */

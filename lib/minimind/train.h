@@ -19,6 +19,10 @@ struct mm_train_config
   const char *data, *output;    /* dataset folder, run folder */
   const char *preset, *config;  /* a model from scratch: at most one of both; neither, nor model: the default preset */
   const char *model;            /* or one to start from: a model or run folder */
+  bool fine_tune;               /* model is needed; --help tells of that trainer's learning rates */
+  uint32_t lora_rank;           /* not 0: MODEL is frozen, an adapter of this rank is trained (lora.h) */
+  double lora_alpha;
+  unsigned lora_targets;        /* as mm_lora_targets reads them */
   struct mm_compute compute;
 
   uint64_t global_batch, micro_batch;   /* sequences */
@@ -58,9 +62,9 @@ extern const struct argp mm_train_argp;
    update, report, save.  MM_OK at the end of the run; MM_ESTOPPED after stop_after or SIGTERM, SIGINT,
    SIGHUP or SIGUSR1, saved (a second signal ends the process at once), and when a rank is lost; MM_EGAVEUP after ten
    skipped updates in a row, or when the parameters of ranks differ; MM_ECONFLICT, also when ranks were started
-   differently; MM_EUSAGE, MM_EBUSY and the statuses of what it reads.  All ranks return the same; the message
-   is rank 0's, as mm_comm_agree says.  With dry_run: print what the run would be on standard output, write
-   nothing.  */
+   differently or MODEL has other weights than those that the checkpoint's run began with; MM_EUSAGE, MM_EBUSY and the
+   statuses of what it reads.  All ranks return the same; the message is rank 0's, as mm_comm_agree says.  With dry_run:
+   print what the run would be on standard output, write nothing.  */
 mm_status mm_train (const struct mm_train_config *c) MM_NODISCARD;
 
 #endif /* MINIMIND_TRAIN_H */

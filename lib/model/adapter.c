@@ -117,6 +117,18 @@ read_modules (struct source *s)
   return st;
 }
 
+/* The SIZE values of tensor T.  */
+static mm_status
+read_finite (const struct source *s, const struct mm_tensor *t, float *values, size_t size)
+{
+  mm_status st = mm_safetensors_read_f32 (s->file, t, values);
+
+  for (size_t k = 0; st == MM_OK && k < size; k++)
+    if (!isfinite (values[k]))
+      st = mm_fail (MM_EFORMAT, "%s: %s holds a value that is not finite", s->path, t->name);
+  return st;
+}
+
 /* Each tensor into its place; A without B is missing one.  */
 static mm_status
 read_values (struct source *s, struct mm_adapter *a)
@@ -128,12 +140,8 @@ read_values (struct source *s, struct mm_adapter *a)
       const struct mm_param *p = &a->layout->params[i];
       const struct mm_tensor *t = mm_safetensors_find (s->file, p->name);
 
-      if (!t)
-        return mm_fail (MM_EFORMAT, "%s: %s is missing", s->path, p->name);
-      st = mm_safetensors_read_f32 (s->file, t, a->values + p->offset);
-      for (size_t k = 0; st == MM_OK && k < p->size; k++)
-        if (!isfinite (a->values[p->offset + k]))
-          st = mm_fail (MM_EFORMAT, "%s: %s holds a value that is not finite", s->path, p->name);
+      st = t ? read_finite (s, t, a->values + p->offset, p->size)
+             : mm_fail (MM_EFORMAT, "%s: %s is missing", s->path, p->name);
     }
   return st;
 }
@@ -149,6 +157,16 @@ read_identity (struct source *s, struct mm_adapter *a)
   if (base)
     strcpy (a->base_sha256, base);
   return mm_sha256_file (s->path, a->sha256);
+}
+
+static void
+close_files (struct source *s)
+{
+  json_decref (s->config);
+  mm_safetensors_close (s->file);
+  free (s->modules);
+  free (s->config_path);
+  free (s->path);
 }
 
 static mm_status
@@ -196,15 +214,65 @@ mm_adapter_open (const char *dir, const struct mm_model_config *c, struct mm_ada
     st = read_values (&s, a);
   if (st == MM_OK)
     st = read_identity (&s, a);
-  json_decref (s.config);
-  mm_safetensors_close (s.file);
-  free (s.modules);
-  free (s.config_path);
-  free (s.path);
+  close_files (&s);
   if (st < 0)
     mm_adapter_close (a);
   else
     *out = a;
+  return st;
+}
+
+/* ---- without a base ---- */
+
+/* The partner of tensor T, which is an A [rank, in] or a B [out, rank], has its rank.  */
+static mm_status
+check_pair (const struct source *s, const struct mm_tensor *t)
+{
+  size_t n = strlen (t->name), at = n - strlen ("A.weight");
+  const struct mm_tensor *other = NULL;
+  char *name = NULL;
+  bool is_a = n > strlen (".lora_A.weight") && strcmp (t->name + n - strlen (".lora_A.weight"), ".lora_A.weight") == 0;
+  bool is_b = n > strlen (".lora_B.weight") && strcmp (t->name + n - strlen (".lora_B.weight"), ".lora_B.weight") == 0;
+
+  if ((!is_a && !is_b) || t->n_dims != 2)
+    return mm_fail (MM_EUNSUP, "%s: %.120s is no matrix A or B of LoRA", s->path, t->name);
+  name = strdup (t->name);
+  if (!name)
+    return mm_fail (MM_ENOMEM, "%s: no memory", s->path);
+  name[at] = is_a ? 'B' : 'A';
+  other = mm_safetensors_find (s->file, name);
+  free (name);
+  if (!other || other->n_dims != 2 || t->shape[is_a ? 0 : 1] != other->shape[is_a ? 1 : 0] || t->shape[0] == 0)
+    return mm_fail (MM_EFORMAT, "%s: %.120s has no partner of its rank", s->path, t->name);
+  return MM_OK;
+}
+
+static mm_status
+check_tensor (const struct source *s, const struct mm_tensor *t)
+{
+  mm_status st = check_pair (s, t);
+  size_t size = st == MM_OK ? (size_t) (t->shape[0] * t->shape[1]) : 0;
+  float *values = NULL;
+
+  if (st == MM_OK)
+    st = mm_alloc ("a tensor", size, sizeof *values, &values);
+  if (st == MM_OK)
+    st = read_finite (s, t, values, size);
+  free (values);
+  return st;
+}
+
+mm_status
+mm_adapter_verify (const char *dir)
+{
+  struct source s = { .shape = NULL };
+  mm_status st = open_files (dir, &s);
+
+  if (st == MM_OK && mm_safetensors_count (s.file) == 0)
+    st = mm_fail (MM_EFORMAT, "%s: an adapter without tensors", s.path);
+  for (size_t i = 0; st == MM_OK && i < mm_safetensors_count (s.file); i++)
+    st = check_tensor (&s, mm_safetensors_at (s.file, i));
+  close_files (&s);
   return st;
 }
 
@@ -258,6 +326,32 @@ mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m)
   if (st == MM_OK)
     st = mm_lora_attach (m, modules);
   free (modules);
+  if (st == MM_OK)
+    st = mm_backend_put (m->be, m->lora->values, a->values, a->layout->size * sizeof *a->values);
+  return st < 0 ? st : mm_lora_refresh (m);
+}
+
+/* The part of A and that of the model's adapter B in the same place are alike.  */
+static mm_status
+compare_parts (const struct mm_lora *a, const struct mm_lora *b, size_t layer, enum mm_lora_target t)
+{
+  const struct mm_lora_part *x = mm_lora_part (a, layer, t), *y = mm_lora_part (b, layer, t);
+
+  if ((!x && !y) || (x && y && x->rank == y->rank && x->scale == y->scale))
+    return MM_OK;
+  return mm_fail (MM_ESHAPE, "adapter: layer %zu: %s: rank %zu and scale %g, want %zu and %g", layer,
+                  mm_lora_target_name (t), x ? x->rank : 0, x ? (double) x->scale : 0.0, y ? y->rank : 0,
+                  y ? (double) y->scale : 0.0);
+}
+
+mm_status
+mm_adapter_put (const struct mm_adapter *a, struct mm_model *m)
+{
+  mm_status st = m->lora ? MM_OK : mm_fail (MM_EINVAL, "adapter: the model has none");
+
+  for (size_t l = 0; l < m->config.n_layers; l++)
+    for (enum mm_lora_target t = 0; st == MM_OK && t < MM_LORA_TARGETS; t++)
+      st = compare_parts (a->layout, m->lora, l, t);
   if (st == MM_OK)
     st = mm_backend_put (m->be, m->lora->values, a->values, a->layout->size * sizeof *a->values);
   return st < 0 ? st : mm_lora_refresh (m);

@@ -83,6 +83,18 @@ mm_lora_targets (const char *list, unsigned *set)
   return MM_OK;
 }
 
+char *
+mm_lora_targets_text (unsigned set, char text[MM_LORA_TARGETS_TEXT])
+{
+  size_t used = 0;
+
+  text[0] = '\0';
+  for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
+    if (set & 1u << t)
+      used += (size_t) snprintf (text + used, MM_LORA_TARGETS_TEXT - used, "%s%s", used ? "," : "", targets[t].name);
+  return text;
+}
+
 /* ---- shapes ---- */
 
 void
@@ -309,24 +321,40 @@ init_a (struct mm_model *m, size_t index, uint64_t seed)
   return st;
 }
 
+/* The modules of every layer, for the caller to free.  */
+static mm_status
+uniform_modules (const struct mm_model_config *c, uint32_t rank, double alpha, unsigned set,
+                 struct mm_lora_module **modules)
+{
+  size_t n = (size_t) c->n_layers * MM_LORA_TARGETS;
+  mm_status st;
+
+  *modules = NULL;
+  if (rank < 1 || !(alpha > 0) || !isfinite (alpha))
+    return mm_fail (MM_EUSAGE, "adapter: want a rank of 1 or more and a positive alpha, found %u and %g", rank, alpha);
+  st = mm_alloc ("adapter's modules", n, sizeof **modules, modules);
+  for (size_t i = 0; st == MM_OK && i < n; i++)
+    if (set & 1u << i % MM_LORA_TARGETS)
+      (*modules)[i] = (struct mm_lora_module) { rank, (float) (alpha / rank) };
+  return st;
+}
+
+/* What the caller was asked for is a user's choice.  */
+static mm_status
+as_usage (mm_status st)
+{
+  return st == MM_EINVAL ? MM_EUSAGE : st;
+}
+
 mm_status
 mm_lora_create (struct mm_model *m, uint32_t rank, double alpha, unsigned set, uint64_t seed)
 {
-  size_t n = (size_t) m->config.n_layers * MM_LORA_TARGETS;
   struct mm_lora_module *modules;
-  mm_status st;
+  mm_status st = uniform_modules (&m->config, rank, alpha, set, &modules);
 
-  if (rank < 1 || !(alpha > 0) || !isfinite (alpha))
-    return mm_fail (MM_EUSAGE, "adapter: want a rank of 1 or more and a positive alpha, found %u and %g", rank, alpha);
-  st = mm_alloc ("adapter's modules", n, sizeof *modules, &modules);
-  for (size_t i = 0; st == MM_OK && i < n; i++)
-    if (set & 1u << i % MM_LORA_TARGETS)
-      modules[i] = (struct mm_lora_module) { rank, (float) (alpha / rank) };
   if (st == MM_OK)
-    st = mm_lora_attach (m, modules);
+    st = as_usage (mm_lora_attach (m, modules));
   free (modules);
-  if (st == MM_EINVAL)
-    st = MM_EUSAGE;
   for (size_t i = 0; st == MM_OK && i < m->lora->n_params; i++)
     if (strstr (m->lora->params[i].name, ".lora_A."))
       st = init_a (m, i, seed);
@@ -334,6 +362,44 @@ mm_lora_create (struct mm_model *m, uint32_t rank, double alpha, unsigned set, u
 }
 
 /* ---- looking ---- */
+
+bool
+mm_lora_attached (const struct mm_model *m)
+{
+  return m->lora != NULL;
+}
+
+/* A multiplication with a weight costs two FLOPs forward, two for the gradient of its input, and two for its own,
+   which frozen ones do not have; attention's products have two gradients each.  Below the first layer's q, k and v
+   nothing is trained, so that nobody asks for the gradient of their input.  */
+static void
+count_flops (const struct mm_model_config *c, const struct mm_lora *lora, size_t seq_len, struct mm_lora_sizes *s)
+{
+  double first = (double) c->hidden_size * (double) mm_width_qkv (c), forward = mm_config_forward_flops (c, seq_len);
+  double scores = 2 * (double) mm_width_out (c) * ((double) seq_len + 1) * c->n_layers;
+  const struct mm_lora_site *site = &lora->sites[MM_SITE_QKV];
+
+  s->adapter_flops = 6 * (double) lora->size - 2 * (double) (site->rank * c->hidden_size);
+  s->train_flops = 2 * (forward - scores) + 3 * scores - 2 * first + s->adapter_flops;
+}
+
+mm_status
+mm_lora_measure (const struct mm_model_config *c, uint32_t rank, unsigned set, size_t seq_len, struct mm_lora_sizes *s)
+{
+  struct mm_lora_module *modules;
+  struct mm_lora *lora = NULL;
+  mm_status st = uniform_modules (c, rank, 1, set, &modules);
+
+  if (st == MM_OK)
+    st = as_usage (mm_lora_layout (c, modules, &lora));
+  free (modules);
+  if (st < 0)
+    return st;
+  *s = (struct mm_lora_sizes) { .parameters = lora->size, .width = lora->widest };
+  count_flops (c, lora, seq_len, s);
+  mm_lora_free_layout (lora);
+  return MM_OK;
+}
 
 struct mm_lora_module
 mm_lora_module (const struct mm_model *m, uint32_t layer, enum mm_lora_target target)

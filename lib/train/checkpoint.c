@@ -21,6 +21,7 @@
 #include <minimind/hash.h>
 #include <minimind/json.h>
 #include <minimind/log.h>
+#include <minimind/lora.h>
 #include <minimind/safetensors.h>
 
 #include "manifest.h"
@@ -49,30 +50,38 @@ write_text (const char *dir, const char *name, const char *text, size_t size)
   return st;
 }
 
-/* config.json, generation_config.json, trainer.json and the tokenizer's files.  */
+/* config.json and generation_config.json.  */
 static mm_status
-write_texts (const char *dir, const struct contents *x)
+write_configs (const char *dir, const struct mm_model *model)
 {
-  char *config = NULL, *generation = NULL, *state = NULL;
-  const char *json, *json_config;
-  size_t json_size, json_config_size;
-  mm_status st = mm_config_text (mm_model_config (x->model), MM_F32, &config, &generation);
+  char *config = NULL, *generation = NULL;
+  mm_status st = mm_config_text (mm_model_config (model), MM_F32, &config, &generation);
 
-  mm_tokenizer_files (x->t, &json, &json_size, &json_config, &json_config_size);
-  if (st == MM_OK)
-    st = mm_json_text (x->c->state, true, &state);
   if (st == MM_OK)
     st = write_text (dir, "config.json", config, strlen (config));
   if (st == MM_OK)
     st = write_text (dir, "generation_config.json", generation, strlen (generation));
+  free (config);
+  free (generation);
+  return st;
+}
+
+/* trainer.json and the tokenizer's files.  */
+static mm_status
+write_texts (const char *dir, const struct contents *x)
+{
+  char *state = NULL;
+  const char *json, *json_config;
+  size_t json_size, json_config_size;
+  mm_status st = mm_json_text (x->c->state, true, &state);
+
+  mm_tokenizer_files (x->t, &json, &json_size, &json_config, &json_config_size);
   if (st == MM_OK)
     st = write_text (dir, "trainer.json", state, strlen (state));
   if (st == MM_OK)
     st = write_text (dir, "tokenizer.json", json, json_size);
   if (st == MM_OK && json_config)
     st = write_text (dir, "tokenizer_config.json", json_config, json_config_size);
-  free (config);
-  free (generation);
   free (state);
   return st;
 }
@@ -115,11 +124,23 @@ write_manifest (const char *dir)
   return st;
 }
 
+/* The model, or its adapter, as others read it.  */
+static mm_status
+write_trained (const char *dir, const struct contents *x)
+{
+  mm_status st;
+
+  if (mm_lora_attached (x->model))
+    return mm_adapter_write (x->model, x->values, x->c->base_sha256, dir);
+  st = write_tensors (dir, "model.safetensors", x->model, 1, (const char *[]) { "" }, &x->values);
+  return st < 0 ? st : write_configs (dir, x->model);
+}
+
 static mm_status
 write_folder (const char *dir, const struct contents *x)
 {
   const float *moments[] = { x->m, x->v };
-  mm_status st = write_tensors (dir, "model.safetensors", x->model, 1, (const char *[]) { "" }, &x->values);
+  mm_status st = write_trained (dir, x);
 
   if (st == MM_OK)
     st = write_tensors (dir, "optimizer.safetensors", x->model, 2, moment_prefixes, moments);
@@ -283,11 +304,12 @@ mm_checkpoint_save (const char *out, const struct mm_checkpoint *c, const struct
 static mm_status
 read_moment (const struct mm_safetensors *file, const struct mm_model *model, const char *prefix, float *buffer)
 {
+  struct mm_params trained = mm_model_trained (model);
   mm_status st = MM_OK;
 
-  for (size_t i = 0; st == MM_OK && i < mm_model_n_params (model); i++)
+  for (size_t i = 0; st == MM_OK && i < trained.count; i++)
     {
-      const struct mm_param *p = mm_model_param (model, i);
+      const struct mm_param *p = &trained.param[i];
       const struct mm_tensor *t;
       char name[128];
 
@@ -317,7 +339,7 @@ static mm_status
 read_optimizer (const char *dir, const struct mm_model *model, float *m, float *v)
 {
   struct mm_safetensors *file = NULL;
-  size_t want = 2 * mm_model_n_params (model);
+  size_t want = 2 * mm_model_trained (model).count;
   mm_status st = open_file (dir, "optimizer.safetensors", &file);
 
   if (st == MM_OK)
@@ -345,17 +367,36 @@ read_state (const char *dir, struct mm_checkpoint *c)
   return st;
 }
 
-mm_status
-mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v, struct mm_checkpoint *c)
+/* The model's parameters, or its adapter's.  */
+static mm_status
+read_trained (const char *dir, struct mm_model *model)
 {
   struct mm_safetensors *file = NULL;
+  struct mm_adapter *a = NULL;
   mm_status st;
 
-  *c = (struct mm_checkpoint) { .state = NULL };
+  if (mm_lora_attached (model))
+    {
+      st = mm_adapter_open (dir, mm_model_config (model), &a);
+      if (st == MM_OK)
+        st = mm_adapter_put (a, model);
+      mm_adapter_close (a);
+      return st;
+    }
   st = open_file (dir, "model.safetensors", &file);
   if (st == MM_OK)
     st = mm_model_read (model, file);
   mm_safetensors_close (file);
+  return st;
+}
+
+mm_status
+mm_checkpoint_load (const char *dir, struct mm_model *model, float *m, float *v, struct mm_checkpoint *c)
+{
+  mm_status st;
+
+  *c = (struct mm_checkpoint) { .state = NULL };
+  st = read_trained (dir, model);
   if (st == MM_OK)
     st = read_optimizer (dir, model, m, v);
   if (st == MM_OK)

@@ -32,6 +32,12 @@ count_parts (const struct mm_model_config *c)
   return p;
 }
 
+static uint64_t
+count_trained (const struct mm_trainer *t)
+{
+  return t->lora.parameters ? t->lora.parameters : mm_config_parameters (&t->shape);
+}
+
 static void
 print_part (const char *name, uint64_t parameters, double flops)
 {
@@ -44,22 +50,28 @@ print_part (const char *name, uint64_t parameters, double flops)
   putchar ('\n');
 }
 
-/* A multiplication with each weight costs 2 FLOPs forward and 4 backward.  */
+/* A multiplication with each weight costs 2 FLOPs forward and 4 backward, or 2 where it is frozen; what a frozen model
+   saves beyond that is attention's.  */
 static void
-print_parameters (const struct mm_model_config *c, uint32_t seq_len)
+print_parameters (const struct mm_trainer *t)
 {
+  const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
-  double all = mm_config_train_flops (c, seq_len), attention = 6.0 * (double) p.attention;
-  double feed_forward = 6.0 * (double) p.feed_forward, head = 6.0 * (double) p.embedding;
+  double a_weight = t->lora.parameters ? 4 : 6, adapter = t->lora.adapter_flops, all = mm_trainer_token_flops (t);
+  double feed_forward = a_weight * (double) p.feed_forward, head = a_weight * (double) p.embedding;
+  double scores = mm_config_train_flops (c, t->plan.seq_len)
+                  - 6 * (double) (p.attention + p.feed_forward + p.embedding);
 
   printf ("model                        parameters  MFLOP/token\n");
   print_part ("embedding", p.embedding, 0);
-  print_part ("attention matrices", p.attention, attention);
-  print_part ("attention scores", 0, all - attention - feed_forward - head);
+  print_part ("attention matrices", p.attention, all - scores - feed_forward - head - adapter);
+  print_part ("attention scores", 0, scores);
   print_part ("feed-forward", p.feed_forward, feed_forward);
   print_part ("norms", p.norms, 0);
   print_part (c->tied ? "head (the embedding)" : "head", p.head, head);
-  print_part ("total", mm_config_parameters (c), all);
+  if (t->lora.parameters)
+    print_part ("adapter, trained alone", t->lora.parameters, adapter);
+  print_part ("total", mm_config_parameters (c) + t->lora.parameters, all);
 }
 
 static uint64_t
@@ -101,14 +113,15 @@ print_memory (const struct mm_trainer *t)
 {
   const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
-  uint64_t n = mm_config_parameters (c), packed = 2 * (p.attention + p.feed_forward + p.embedding), total = 0;
+  uint64_t n = count_trained (t), all = mm_config_parameters (c) + t->lora.parameters, total = 0;
+  uint64_t packed = 2 * (p.attention + p.feed_forward + p.embedding + t->lora.parameters);
   uint64_t grad = n * sizeof (int64_t), floats = t->config->fast ? n * sizeof (float) : 0;
   size_t from = 0, to = (size_t) n;
 
   if (t->config->zero)
     mm_comm_part (t->comm, 0, (size_t) n, MM_GRAD_BLOCK, &from, &to);
   printf (mm_comm_size (t->comm) > 1 ? "memory    of each rank\n" : "memory\n");
-  total += print_bytes ("parameters, float32", n * sizeof (float));
+  total += print_bytes ("parameters, float32", all * sizeof (float));
   total += print_bytes ("weights packed for both passes", packed * sizeof (float));
   total += print_bytes ("moments m and v, float32", 2 * (to - from) * sizeof (float));
   total += print_bytes ("gradient, 64-bit fixed point", grad);
@@ -117,7 +130,7 @@ print_memory (const struct mm_trainer *t)
   if (mm_comm_local_size (t->comm) > 1)
     total += print_bytes ("seen of other ranks, shared", seen_of_others (t, grad + floats));
   total += print_bytes ("activations of a micro-batch",
-                        mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, 0));
+                        mm_pass_bytes (c, t->plan.order.micro_batch, t->plan.seq_len, true, t->lora.width));
   total += print_bytes ("buffers of the kernels, all threads", kernel_bytes (t));
   print_bytes ("total", total);
 }
@@ -142,7 +155,7 @@ static mm_status
 print_time (const struct mm_trainer *t)
 {
   const struct mm_compute *compute = &t->config->compute;
-  double flops = mm_config_train_flops (&t->shape, t->plan.seq_len) * (double) t->plan.step_tokens;
+  double flops = mm_trainer_token_flops (t) * (double) t->plan.step_tokens;
   struct mm_backend *be = NULL;
   mm_status st = mm_backend_open (compute->backend, compute->threads, &be);
   double peak;
@@ -165,15 +178,17 @@ print_files (const struct mm_trainer *t)
   const struct mm_train_config *c = t->config;
   uint64_t total = t->plan.schedule.total, saves = c->save_every ? (total - 1) / c->save_every + 1 : 1;
   uint64_t kept = c->keep && (uint64_t) c->keep < saves ? (uint64_t) c->keep : saves;
-  uint64_t bytes = 3 * sizeof (float) * mm_config_parameters (&t->shape);
+  uint64_t bytes = 3 * sizeof (float) * count_trained (t);
   const char *out = c->output ? c->output : "OUT";
   char one[32], all[32];
 
   printf ("files     %s/step-%08" PRIu64 " at the end; %s, %" PRIu64 " kept, %s each: %s at most\n", out, total,
           MM_COUNT (saves, "checkpoint"), kept, mm_format_bytes (bytes, one),
           mm_format_bytes ((kept + (saves > kept)) * bytes, all));
-  printf ("          each with config.json, generation_config.json, model.safetensors, tokenizer.json,\n"
-          "          tokenizer_config.json, optimizer.safetensors, trainer.json, MANIFEST\n");
+  printf ("          each with %s, tokenizer.json,\n"
+          "          tokenizer_config.json, optimizer.safetensors, trainer.json, MANIFEST\n",
+          t->lora.parameters ? "adapter_config.json, adapter_model.safetensors"
+                             : "config.json, generation_config.json, model.safetensors");
   printf ("          %s/latest, %s/log/metrics.jsonl, %s/log/events.jsonl, TensorBoard events in %s/log\n",
           out, out, out, out);
 }
@@ -183,7 +198,7 @@ mm_trainer_describe (const struct mm_trainer *t)
 {
   mm_status st;
 
-  print_parameters (&t->shape, t->plan.seq_len);
+  print_parameters (t);
   print_memory (t);
   print_plan (t);
   st = print_time (t);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <minimind/lora.h>
 #include <minimind/thread.h>
 #include <minimind/train.h>
 
@@ -89,7 +90,8 @@ mm_train_defaults (struct mm_train_config *c)
     .global_batch = 64, .micro_batch = 4, .learning_rate = 5e-4, .schedule = MM_COSINE,
     .min_lr_ratio = 0.1, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .adam_eps = 1e-8,
     .grad_clip = 1, .save_every = 100, .log_every = 1, .keep = 3, .resume = "auto",
-    .sample_prompt = "", .transport = "auto", .timeout = 1800, .bucket_mb = 25,
+    .lora_targets = (1u << MM_LORA_TARGETS) - 1, .sample_prompt = "", .transport = "auto", .timeout = 1800,
+    .bucket_mb = 25,
     .compute = { .threads = mm_cpus_allowed (), .seed = 42, .backend = "auto" },
   };
 }
@@ -240,6 +242,8 @@ check_end (struct argp_state *state, const struct mm_train_config *c)
 {
   if (!c->data)
     argp_error (state, "give --data=DIR, a dataset made by minimind-pack");
+  if (c->fine_tune && !c->model)
+    argp_error (state, "give --model=DIR, the model to begin with");
   if (!c->output && !c->dry_run)
     argp_error (state, "give --output=DIR or --dry-run");
   if ((c->preset != NULL) + (c->config != NULL) + (c->model != NULL) > 1)
@@ -298,4 +302,15 @@ static const struct argp_child children[] = {
   { 0 }
 };
 
-const struct argp mm_train_argp = { options, parse_opt, NULL, NULL, children, NULL, NULL };
+/* The trainers' own defaults in --help.  */
+static char *
+filter_help (int key, const char *text, void *input)
+{
+  const struct mm_train_config *c = input;
+
+  if (key == OPT_LEARNING_RATE && c && c->fine_tune)
+    return strdup ("peak learning rate [2e-5, of an adapter 1e-4]");
+  return (char *) text;
+}
+
+const struct argp mm_train_argp = { options, parse_opt, NULL, NULL, children, filter_help, NULL };

@@ -207,17 +207,36 @@ mm_ranks_show (struct mm_trainer *t)
 
 /* ---- replicas ---- */
 
-/* Digests of this rank's tensors into MINE [n_params].  */
+/* An adapter's tensors follow the model's: the frozen ones must not differ either.  */
+static size_t
+count_tensors (const struct mm_trainer *t)
+{
+  return mm_model_n_params (t->model) + (mm_lora_attached (t->model) ? mm_model_trained (t->model).count : 0);
+}
+
+/* Tensor I; *VALUES its buffer.  */
+static const struct mm_param *
+tensor (const struct mm_trainer *t, size_t i, float **values)
+{
+  size_t n = mm_model_n_params (t->model);
+
+  *values = i < n ? mm_model_values (t->model) : mm_model_trained (t->model).values;
+  return i < n ? mm_model_param (t->model, i) : &mm_model_trained (t->model).param[i - n];
+}
+
+/* Digests of this rank's tensors into MINE [count_tensors].  */
 static mm_status
-digest_tensors (struct mm_trainer *t, const float *values, uint64_t *mine)
+digest_tensors (struct mm_trainer *t, uint64_t *mine)
 {
   mm_status st = MM_OK;
 
-  for (size_t i = 0; i < mm_model_n_params (t->model) && st == MM_OK; i++)
+  for (size_t i = 0; i < count_tensors (t) && st == MM_OK; i++)
     {
-      const struct mm_param *p = mm_model_param (t->model, i);
+      float *values;
+      const struct mm_param *p = tensor (t, i, &values);
       char sha256[MM_SHA256_TEXT];
 
+      values = mm_backend_host (t->backend, values);
       st = mm_sha256_bytes (values + p->offset, p->size * sizeof *values, sha256);
       sha256[16] = '\0';
       mine[i] = st == MM_OK ? strtoull (sha256, NULL, 16) : 0;
@@ -270,9 +289,10 @@ list_ranks (const uint64_t *all, int ranks, size_t n_params, size_t i, uint64_t 
 static mm_status
 compare_digests (struct mm_trainer *t, const uint64_t *all)
 {
-  size_t n_params = mm_model_n_params (t->model);
+  size_t n_params = count_tensors (t);
   int ranks = mm_comm_size (t->comm);
   char with[200], without[200];
+  float *values;
 
   for (size_t i = 0; i < n_params; i++)
     {
@@ -284,7 +304,7 @@ compare_digests (struct mm_trainer *t, const uint64_t *all)
       list_ranks (all, ranks, n_params, i, best, true, with, sizeof with);
       return mm_fail (MM_EGAVEUP, "step %" PRIu64 ": the ranks' parameters differ in %s: rank%s %s ha%s other values"
                       " than rank%s %s%s; nothing is saved, the checkpoints before stand", t->state.step,
-                      mm_model_param (t->model, i)->name, others == 1 ? "" : "s", without, others == 1 ? "s" : "ve",
+                      tensor (t, i, &values)->name, others == 1 ? "" : "s", without, others == 1 ? "s" : "ve",
                       ranks - others == 1 ? "" : "s", with,
                       2 * others < ranks ? "" : " (no side is the larger)");
     }
@@ -294,17 +314,16 @@ compare_digests (struct mm_trainer *t, const uint64_t *all)
 mm_status
 mm_trainer_check_replicas (struct mm_trainer *t)
 {
-  size_t n = mm_model_n_params (t->model), ranks = (size_t) mm_comm_size (t->comm);
-  const float *values = mm_backend_host (t->backend, mm_model_values (t->model));
+  size_t n = count_tensors (t), ranks = (size_t) mm_comm_size (t->comm);
   uint64_t *all;
   mm_status st;
 
-  if (ranks == 1 || !values)
+  if (ranks == 1 || !mm_backend_host (t->backend, mm_model_values (t->model)))
     return MM_OK;
   st = mm_alloc ("digests of parameters", ranks * n, sizeof *all, &all);
   if (st < 0)
     return st;
-  st = digest_tensors (t, values, all + (size_t) mm_comm_rank (t->comm) * n);
+  st = digest_tensors (t, all + (size_t) mm_comm_rank (t->comm) * n);
   st = mm_comm_agree (t->comm, st);
   if (st == MM_OK)
     st = mm_comm_all_gather (t->comm, all, ranks * n, sizeof *all, n);

@@ -24,7 +24,7 @@ bucket_elements (const struct mm_trainer *t, size_t size)
 static mm_status
 sum_buckets (struct mm_trainer *t, int64_t *integers, float *floats)
 {
-  size_t n = mm_model_size (t->model);
+  size_t n = mm_model_trained (t->model).size;
   size_t bucket = bucket_elements (t, floats ? sizeof *floats : sizeof *integers);
   mm_status st = MM_OK;
 
@@ -55,7 +55,7 @@ reduce_exact (struct mm_trainer *t)
   if (st < 0)
     return st;
   if (t->config->zero)
-    return mm_comm_reduce_scatter_i64 (t->comm, grad, mm_model_size (t->model), MM_GRAD_BLOCK);
+    return mm_comm_reduce_scatter_i64 (t->comm, grad, mm_model_trained (t->model).size, MM_GRAD_BLOCK);
   return sum_buckets (t, grad, NULL);
 }
 
@@ -64,7 +64,7 @@ static mm_status
 reduce_fast (struct mm_trainer *t, int *overflow)
 {
   struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_size (t->model);
+  size_t n = mm_model_trained (t->model).size;
   mm_status st = mm_grad_values (t->backend, o->grad, n, 1, t->floats);
 
   if (st == MM_OK)
@@ -108,13 +108,13 @@ mm_trainer_make_optimizer (struct mm_trainer *t)
 {
   const struct mm_train_config *c = t->config;
   struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_size (t->model), to;
+  size_t n = mm_model_trained (t->model).size, to;
   void *grad = NULL, *floats = NULL;
   mm_status st = MM_OK;
 
   *o = (struct mm_optimizer) { .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->adam_eps,
                                .weight_decay = c->weight_decay, .grad_clip = c->grad_clip };
-  if (mm_comm_size (t->comm) > 1 && mm_backend_host (t->backend, mm_model_values (t->model)))
+  if (mm_comm_size (t->comm) > 1 && mm_backend_host (t->backend, mm_model_trained (t->model).values))
     st = mm_comm_alloc (t->comm, "gradient", n * sizeof *o->grad, &grad);
   o->grad = grad;
   o->grad_lent = grad != NULL;

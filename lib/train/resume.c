@@ -25,7 +25,7 @@ find_checkpoint (const struct mm_train_config *c, char **dir)
     return mm_checkpoint_newest (c->output, dir);
   if (strcmp (c->resume, "never") != 0)
     {
-      st = mm_model_folder (c->resume, dir);
+      st = mm_checkpoint_folder (c->resume, dir);
       return st == MM_OK ? mm_checkpoint_verify (*dir) : st;
     }
   st = mm_checkpoint_newest (c->output, dir);
@@ -78,16 +78,23 @@ compare_shapes (const char *path, const struct mm_model_config *found, const str
   return st;
 }
 
-/* The model of the checkpoint is the one that the command line asks for.  */
+/* The checkpoint holds what is to be trained: the model that the command line asks for, or an adapter, whose settings
+   tell of which.  */
 static mm_status
-check_model (const char *dir, const struct mm_model_config *want)
+check_model (const char *dir, const struct mm_trainer *t)
 {
   struct mm_model_config found;
   char *path = mm_path_join (dir, "config.json");
-  mm_status st = path ? mm_config_read (path, &found) : mm_fail (MM_ENOMEM, "%s: out of memory", dir);
+  bool whole = false, want_whole = t->lora.parameters == 0;
+  mm_status st = path ? mm_path_exists (path, &whole) : mm_fail (MM_ENOMEM, "%s: out of memory", dir);
 
-  if (st == MM_OK)
-    st = compare_shapes (path, &found, want);
+  if (st == MM_OK && whole != want_whole)
+    st = mm_fail (MM_ECONFLICT, "%s: the checkpoint is of %s, want %s (another --output begins anew)", dir,
+                  whole ? "a whole model" : "a LoRA adapter", want_whole ? "a whole model" : "an adapter");
+  if (st == MM_OK && whole)
+    st = mm_config_read (path, &found);
+  if (st == MM_OK && whole)
+    st = compare_shapes (path, &found, &t->shape);
   free (path);
   return st;
 }
@@ -112,7 +119,7 @@ mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir)
   mm_status st = find_checkpoint (t->config, dir);
 
   if (st == MM_OK && *dir)
-    st = check_model (*dir, &t->shape);
+    st = check_model (*dir, t);
   if (st == MM_OK && *dir)
     st = check_settings (t, *dir);
   if (st < 0)
@@ -127,7 +134,7 @@ mm_trainer_find_checkpoint (struct mm_trainer *t, char **dir)
 static mm_status
 share_state (struct mm_trainer *t, struct mm_whole *w)
 {
-  size_t bytes = mm_model_size (t->model) * sizeof *w->values;
+  size_t bytes = mm_model_trained (t->model).size * sizeof *w->values;
   mm_status st = mm_comm_broadcast (t->comm, w->values, bytes, 0);
 
   if (st == MM_OK)
@@ -146,8 +153,8 @@ mm_trainer_load (struct mm_trainer *t, const char *dir)
     {
       st = mm_checkpoint_load (dir, t->model, w.m, w.v, &c);
       if (st == MM_OK && w.copy)
-        st = mm_backend_get (t->backend, w.values, mm_model_values (t->model),
-                             mm_model_size (t->model) * sizeof *w.values);
+        st = mm_backend_get (t->backend, w.values, mm_model_trained (t->model).values,
+                             mm_model_trained (t->model).size * sizeof *w.values);
       json_decref (c.state);
     }
   st = mm_comm_agree (t->comm, st);
@@ -156,7 +163,7 @@ mm_trainer_load (struct mm_trainer *t, const char *dir)
   if (st == MM_OK)
     st = mm_whole_put (t, &w);
   if (st == MM_OK && mm_comm_rank (t->comm) > 0)
-    st = mm_model_refresh (t->model);
+    st = mm_model_refresh_trained (t->model);
   closed = mm_whole_close (t, &w);
   t->optimizer.updates = t->state.updates;
   return mm_comm_agree (t->comm, st < 0 ? st : closed);

@@ -15,18 +15,32 @@
 
 /* ---- looking at tensors ---- */
 
+static const struct mm_param *
+find_nonfinite (const struct mm_param *params, size_t count, const float *values)
+{
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < params[i].size; k++)
+      if (!isfinite (values[params[i].offset + k]))
+        return &params[i];
+  return NULL;
+}
+
 const struct mm_param *
 mm_trainer_find_nonfinite (const struct mm_trainer *t, const float *values)
 {
-  for (size_t i = 0; i < mm_model_n_params (t->model); i++)
-    {
-      const struct mm_param *p = mm_model_param (t->model, i);
+  struct mm_params trained = mm_model_trained (t->model);
 
-      for (size_t k = 0; k < p->size; k++)
-        if (!isfinite (values[p->offset + k]))
-          return p;
-    }
-  return NULL;
+  return find_nonfinite (trained.param, trained.count, values);
+}
+
+const struct mm_param *
+mm_trainer_find_nonfinite_frozen (const struct mm_trainer *t)
+{
+  const float *values = mm_backend_host (t->backend, mm_model_values (t->model));
+
+  if (!values || !mm_lora_attached (t->model))
+    return NULL;
+  return find_nonfinite (mm_model_param (t->model, 0), mm_model_n_params (t->model), values);
 }
 
 /* In *TRAINED: is a first moment of P, among those that this rank has, not zero?  */
@@ -55,21 +69,22 @@ look_trained (struct mm_trainer *t, const struct mm_param *p, int64_t *trained)
 mm_status
 mm_trainer_warn_untrained (struct mm_trainer *t)
 {
-  size_t n = mm_model_n_params (t->model);
+  struct mm_params p = mm_model_trained (t->model);
+  size_t n = p.count;
   int64_t *trained;
   mm_status st = mm_alloc ("tensors", n, sizeof *trained, &trained);
 
   if (st == MM_OK)
     st = mm_backend_sync (t->backend);
   for (size_t i = 0; i < n && st == MM_OK; i++)
-    st = look_trained (t, mm_model_param (t->model, i), &trained[i]);
+    st = look_trained (t, &p.param[i], &trained[i]);
   st = mm_comm_agree (t->comm, st);
   if (st == MM_OK)
     st = mm_comm_sum_i64 (t->comm, trained, n);
   for (size_t i = 0; i < n && st == MM_OK; i++)
     if (!trained[i])
       mm_warn ("%s got no gradient in %" PRIu64 " updates: it is not being trained",
-               mm_model_param (t->model, i)->name, t->optimizer.updates);
+               p.param[i].name, t->optimizer.updates);
   free (trained);
   return st;
 }
@@ -98,7 +113,7 @@ static mm_status
 publish (struct mm_trainer *t, const struct mm_whole *w)
 {
   const struct mm_train_config *c = t->config;
-  struct mm_checkpoint checkpoint = { .step = t->state.step };
+  struct mm_checkpoint checkpoint = { .step = t->state.step, .base_sha256 = t->base_sha256 };
   mm_status st = mm_run_lock_check (t->lock);
 
   if (st == MM_OK)

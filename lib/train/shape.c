@@ -48,19 +48,18 @@ check_tokenizer (const char *dir, const struct mm_dataset *data)
 }
 
 static mm_status
-read_model_folder (const char *path, const struct mm_dataset *data, struct mm_model_config *shape)
+read_model_folder (struct mm_trainer *t)
 {
-  char *dir = NULL, *config = NULL;
-  mm_status st = mm_model_folder (path, &dir);
+  char *config = NULL;
+  mm_status st = mm_model_folder (t->config->model, &t->base);
 
-  if (st == MM_OK && !(config = mm_path_join (dir, "config.json")))
-    st = mm_fail (MM_ENOMEM, "%s: out of memory", path);
+  if (st == MM_OK && !(config = mm_path_join (t->base, "config.json")))
+    st = mm_fail (MM_ENOMEM, "%s: out of memory", t->base);
   if (st == MM_OK)
-    st = mm_config_read (config, shape);
+    st = mm_config_read (config, &t->shape);
   if (st == MM_OK)
-    st = check_tokenizer (dir, data);
+    st = check_tokenizer (t->base, t->data);
   free (config);
-  free (dir);
   return st;
 }
 
@@ -79,25 +78,33 @@ check_fit (const struct mm_model_config *shape, const struct mm_dataset *data)
   return MM_OK;
 }
 
-mm_status
-mm_trainer_shape (const struct mm_train_config *c, const struct mm_dataset *data,
-                  struct mm_model_config *shape)
+static mm_status
+make_shape (const struct mm_train_config *c, const struct mm_tokenizer *t, struct mm_model_config *shape)
 {
-  const struct mm_tokenizer *t = mm_dataset_tokenizer (data);
-  mm_status st;
+  mm_status st = c->config ? mm_config_read (c->config, shape)
+                           : mm_config_preset (c->preset ? c->preset : default_preset, mm_tokenizer_vocab_size (t),
+                                               shape);
 
-  if (c->model)
-    st = read_model_folder (c->model, data, shape);
-  else
-    {
-      if (c->config)
-        st = mm_config_read (c->config, shape);
-      else
-        st = mm_config_preset (c->preset ? c->preset : default_preset, mm_tokenizer_vocab_size (t), shape);
-      if (st == MM_OK)
-        take_special_ids (t, shape);
-    }
   if (st == MM_OK)
-    st = check_fit (shape, data);
+    take_special_ids (t, shape);
   return st;
+}
+
+mm_status
+mm_trainer_shape (struct mm_trainer *t)
+{
+  const struct mm_train_config *c = t->config;
+  mm_status st = c->model ? read_model_folder (t) : make_shape (c, mm_dataset_tokenizer (t->data), &t->shape);
+
+  if (st == MM_OK)
+    st = check_fit (&t->shape, t->data);
+  if (st == MM_OK && c->lora_rank)
+    st = mm_lora_measure (&t->shape, c->lora_rank, c->lora_targets, mm_dataset_seq_len (t->data), &t->lora);
+  return st;
+}
+
+double
+mm_trainer_token_flops (const struct mm_trainer *t)
+{
+  return t->lora.parameters ? t->lora.train_flops : mm_config_train_flops (&t->shape, t->plan.seq_len);
 }

@@ -10,6 +10,7 @@
 
 #include <minimind/backend.h>
 #include <minimind/json.h>
+#include <minimind/lora.h>
 
 #include "state.h"
 
@@ -21,6 +22,28 @@ static const char *const acceptable[] = {
   "numerics_version", "micro_batch", "learning_rate", "schedule", "min_lr_ratio", "warmup", "steps",
   "beta1", "beta2", "adam_eps", "weight_decay", "grad_clip", "reduce", NULL
 };
+
+/* Settings of an adapter, where one is trained.  */
+static bool
+add_lora (const struct mm_train_config *c, json_t *settings)
+{
+  char targets[MM_LORA_TARGETS_TEXT];
+
+  return c->lora_rank == 0
+         || (json_object_set_new (settings, "lora_rank", json_integer (c->lora_rank)) == 0
+             && json_object_set_new (settings, "lora_alpha", json_real (c->lora_alpha)) == 0
+             && json_object_set_new (settings, "lora_targets",
+                                     json_string (mm_lora_targets_text (c->lora_targets, targets))) == 0);
+}
+
+mm_status
+mm_state_set_base (json_t *settings, const char *base_sha256, const char *config_sha256)
+{
+  if (json_object_set_new (settings, "base_sha256", json_string (base_sha256)) < 0
+      || (config_sha256 && json_object_set_new (settings, "base_config_sha256", json_string (config_sha256)) < 0))
+    return mm_fail (MM_ENOMEM, "trainer.json: out of memory");
+  return MM_OK;
+}
 
 mm_status
 mm_state_settings (const struct mm_train_config *c, const struct mm_plan *p,
@@ -43,7 +66,8 @@ mm_state_settings (const struct mm_train_config *c, const struct mm_plan *p,
     "beta1", c->beta1, "beta2", c->beta2, "adam_eps", c->adam_eps,
     "weight_decay", c->weight_decay, "grad_clip", c->grad_clip);
   /* Exact sums leave no trace: there is no other way for one process.  */
-  if (*settings && c->fast && json_object_set_new (*settings, "reduce", json_string ("fast")) < 0)
+  if (*settings && ((c->fast && json_object_set_new (*settings, "reduce", json_string ("fast")) < 0)
+                    || !add_lora (c, *settings)))
     {
       json_decref (*settings);
       *settings = NULL;

@@ -6,6 +6,9 @@
        "epoch": 0, "cursor": 6400,
        "settings": { "numerics_version": 1, "seed": 42, ... } }
 
+   A run that began with a model keeps that one's hash as base_sha256; one that trains an adapter, which needs the
+   base again, its config.json's as base_config_sha256, and lora_rank, lora_alpha and lora_targets.
+
    Settings are those that the bits depend on, and no others: how often a run saves, reports or
    evaluates is not among them.  epoch and cursor (samples of the epoch that are done) follow from step
    and settings; they stand there for readers, and are checked.  */
@@ -31,10 +34,14 @@ struct mm_train_state
   uint64_t skipped_in_a_row;    /* up to step */
 };
 
-/* The settings of a run as a new JSON object.  */
+/* The settings of a run as a new JSON object; what depends on the model that it begins with is added by
+   mm_state_set_base.  */
 mm_status mm_state_settings (const struct mm_train_config *c, const struct mm_plan *p,
                              const char *dataset_sha256, const char *tokenizer_sha256,
                              json_t **settings) MM_NODISCARD;
+
+/* Add the hash of the model that a run begins with (mm_model_sha256) and, unless it is NULL, of its configuration.  */
+mm_status mm_state_set_base (json_t *settings, const char *base_sha256, const char *config_sha256) MM_NODISCARD;
 
 /* trainer.json's object, new.  SETTINGS is borrowed.  */
 mm_status mm_state_json (const struct mm_train_state *s, const struct mm_plan *p, json_t *settings,

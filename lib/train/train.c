@@ -100,6 +100,8 @@ find_nonfinite (struct mm_trainer *t, const struct mm_param **found)
   if (st == MM_OK)
     st = mm_whole_gather (t, &w);
   *found = st == MM_OK ? mm_trainer_find_nonfinite (t, w.values) : NULL;
+  if (!*found)
+    *found = mm_trainer_find_nonfinite_frozen (t);
   closed = mm_whole_close (t, &w);
   return st < 0 ? st : closed;
 }
@@ -306,6 +308,7 @@ mm_train (const struct mm_train_config *c)
         st = run_steps (&t);
       mm_signals_release ();
     }
+  mm_trainer_leave_folder (&t);
   /* Whatever happened happened to all, and one tells.  */
   if (t.comm)
     st = mm_comm_agree (t.comm, st);

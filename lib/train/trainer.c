@@ -5,7 +5,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <minimind/checkpoint.h>
 #include <minimind/log.h>
@@ -27,7 +29,7 @@ open_data (struct mm_trainer *t)
   mm_status st = mm_dataset_open (c->data, !c->dry_run, &t->data);
 
   if (st == MM_OK)
-    st = mm_trainer_shape (c, t->data, &t->shape);
+    st = mm_trainer_shape (t);
   if (st == MM_OK)
     st = mm_plan_make (c, c->data, mm_dataset_rows (t->data, MM_TRAIN),
                        mm_dataset_seq_len (t->data), mm_comm_size (t->comm), &t->plan);
@@ -77,41 +79,58 @@ mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t)
   return st == MM_OK ? same_settings (t) : st;
 }
 
-/* The model that a run begins with: of --model, random, or for the checkpoint to be read into.  */
+/* The hash of the base's configuration: an adapter's folder does not hold one to compare with.  */
 static mm_status
-make_model (struct mm_trainer *t, bool resume)
+hash_configuration (const struct mm_model_config *shape, char sha256[MM_SHA256_TEXT])
 {
-  const struct mm_train_config *c = t->config;
-  char *dir = NULL;
-  mm_status st;
+  char *config = NULL, *generation = NULL;
+  mm_status st = mm_config_text (shape, MM_F32, &config, &generation);
 
-  if (!resume && c->model)
-    {
-      st = mm_model_folder (c->model, &dir);
-      if (st == MM_OK)
-        st = mm_model_open (t->backend, dir, true, &t->model);
-      free (dir);
-      return st;
-    }
-  st = mm_model_create (t->backend, &t->shape, true, &t->model);
-  if (st == MM_OK && !resume)
-    st = mm_model_init (t->model, c->compute.seed);
+  if (st == MM_OK)
+    st = mm_sha256_bytes (config, strlen (config), sha256);
+  free (config);
+  free (generation);
   return st;
 }
 
-/* Rank 0 holds the folder and knows what is in it; the others learn whether to RESUME, and from where in the
-   run.  DIR: the checkpoint to go on from, on rank 0 only, or NULL.  */
+/* Read the model of --model, which becomes a setting by its hash.  */
 static mm_status
-take_folder (struct mm_trainer *t, char **dir, bool *resume)
+read_base (struct mm_trainer *t)
+{
+  char config_sha256[MM_SHA256_TEXT];
+  mm_status st = mm_model_open (t->backend, t->base, true, &t->model);
+
+  if (st == MM_OK)
+    st = mm_model_sha256 (t->model, t->base_sha256);
+  if (st == MM_OK)
+    st = hash_configuration (mm_model_config (t->model), config_sha256);
+  return st < 0 ? st : mm_state_set_base (t->settings, t->base_sha256, t->lora.parameters ? config_sha256 : NULL);
+}
+
+/* Rank 0 holds the run folder.  All have a backend and, where one is asked for, the model to begin with.  */
+static mm_status
+take_folder (struct mm_trainer *t)
 {
   mm_status st = MM_OK;
 
   if (mm_comm_rank (t->comm) == 0)
-    {
-      st = mm_run_lock_take (t->config->output, &t->lock);
-      if (st == MM_OK)
-        st = mm_trainer_find_checkpoint (t, dir);
-    }
+    st = mm_run_lock_take (t->config->output, &t->lock);
+  st = mm_comm_agree (t->comm, st);
+  if (st == MM_OK)
+    st = mm_backend_open (t->config->compute.backend, t->config->compute.threads, &t->backend);
+  if (st == MM_OK && t->base)
+    st = read_base (t);
+  st = mm_comm_agree (t->comm, st);
+  return st == MM_OK && t->base ? mm_ranks_same (t->comm, "base model", t->base_sha256) : st;
+}
+
+/* Rank 0 knows what is in the folder; the others learn whether to RESUME, and from where in the run.  DIR: the
+   checkpoint to go on from, on rank 0 only, or NULL.  */
+static mm_status
+find_start (struct mm_trainer *t, char **dir, bool *resume)
+{
+  mm_status st = mm_comm_rank (t->comm) == 0 ? mm_trainer_find_checkpoint (t, dir) : MM_OK;
+
   st = mm_comm_agree (t->comm, st);
   *resume = *dir != NULL;
   if (st == MM_OK)
@@ -119,15 +138,28 @@ take_folder (struct mm_trainer *t, char **dir, bool *resume)
   return st == MM_OK ? mm_comm_broadcast (t->comm, &t->state, sizeof t->state, 0) : st;
 }
 
+/* What is trained: the base, an adapter on it, or a model from scratch; with RESUME, room for the checkpoint's.  */
+static mm_status
+make_model (struct mm_trainer *t, bool resume)
+{
+  const struct mm_train_config *c = t->config;
+  mm_status st;
+
+  if (t->base)
+    return c->lora_rank ? mm_lora_create (t->model, c->lora_rank, c->lora_alpha, c->lora_targets, c->compute.seed)
+                        : MM_OK;
+  st = mm_model_create (t->backend, &t->shape, true, &t->model);
+  if (st == MM_OK && !resume)
+    st = mm_model_init (t->model, c->compute.seed);
+  return st;
+}
+
 /* Model and optimizer as the first step wants them.  */
 static mm_status
 make_state (struct mm_trainer *t, const char *dir, bool resume)
 {
-  mm_status st = mm_backend_open (t->config->compute.backend, t->config->compute.threads, &t->backend);
+  mm_status st = mm_comm_agree (t->comm, make_model (t, resume));
 
-  if (st == MM_OK)
-    st = make_model (t, resume);
-  st = mm_comm_agree (t->comm, st);
   if (st == MM_OK)
     st = mm_trainer_make_optimizer (t);
   st = mm_comm_agree (t->comm, st);
@@ -141,20 +173,34 @@ make_state (struct mm_trainer *t, const char *dir, bool resume)
   return st == MM_OK ? mm_trainer_check_replicas (t) : st;
 }
 
+/* What is trained, for people.  */
+static void
+describe_model (const struct mm_trainer *t, char *text, size_t size)
+{
+  char targets[MM_LORA_TARGETS_TEXT];
+
+  if (t->lora.parameters)
+    snprintf (text, size, "%zu parameters, frozen, and an adapter of %zu: rank %u on %s", mm_model_size (t->model),
+              t->lora.parameters, t->config->lora_rank, mm_lora_targets_text (t->config->lora_targets, targets));
+  else
+    snprintf (text, size, "%zu parameters", mm_model_size (t->model));
+}
+
 static void
 begin_report (struct mm_trainer *t)
 {
   const struct mm_train_config *c = t->config;
-  char text[MM_PLAN_TEXT];
+  char text[MM_PLAN_TEXT], model[256];
 
   t->report = (struct mm_report) {
     .log = t->log, .first = t->first, .total = t->plan.schedule.total, .data = c->data,
-    .token_flops = mm_config_train_flops (&t->shape, t->plan.seq_len),
+    .token_flops = mm_trainer_token_flops (t),
     .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
     .log_every = c->log_every, .save_every = c->save_every, .ranks = mm_comm_size (t->comm),
     .global_batch = c->global_batch, .batch_unit = c->micro_batch * (uint64_t) mm_comm_size (t->comm)
   };
-  mm_info ("%zu parameters; %s; %s of %s", mm_model_size (t->model), mm_plan_equation (&t->plan, text),
+  describe_model (t, model, sizeof model);
+  mm_info ("%s; %s; %s of %s", model, mm_plan_equation (&t->plan, text),
            MM_COUNT (t->plan.schedule.total, "step"), MM_COUNT (t->plan.step_tokens, "token"));
   mm_info ("%s backend, %s kernels, %s: FMA peak %.0f GFLOP/s", mm_backend_name (t->backend),
            mm_backend_kernels (t->backend),
@@ -177,8 +223,10 @@ mm_trainer_start (struct mm_trainer *t)
   const struct mm_train_config *c = t->config;
   char *dir = NULL;
   bool resume;
-  mm_status st = take_folder (t, &dir, &resume);
+  mm_status st = take_folder (t);
 
+  if (st == MM_OK)
+    st = find_start (t, &dir, &resume);
   if (st == MM_OK)
     st = make_state (t, dir, resume);
   free (dir);
@@ -211,9 +259,18 @@ mm_trainer_measure_peak (struct mm_trainer *t)
 }
 
 void
-mm_trainer_close (struct mm_trainer *t)
+mm_trainer_leave_folder (struct mm_trainer *t)
 {
   mm_runlog_close (t->log);
+  t->log = NULL;
+  mm_run_lock_release (t->lock);
+  t->lock = NULL;
+}
+
+void
+mm_trainer_close (struct mm_trainer *t)
+{
+  mm_trainer_leave_folder (t);
   mm_loader_close (t->loader);
   mm_pass_free (t->pass);
   mm_optimizer_free (t->model, &t->optimizer);
@@ -222,7 +279,7 @@ mm_trainer_close (struct mm_trainer *t)
   mm_model_free (t->model);
   mm_backend_close (t->backend);
   json_decref (t->settings);
+  free (t->base);
   mm_dataset_close (t->data);
-  mm_run_lock_release (t->lock);
   mm_comm_close (t->comm);
 }

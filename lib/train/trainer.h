@@ -11,6 +11,8 @@
 #include <minimind/batch.h>
 #include <minimind/comm.h>
 #include <minimind/dataset.h>
+#include <minimind/hash.h>
+#include <minimind/lora.h>
 #include <minimind/model.h>
 #include <minimind/optimizer.h>
 #include <minimind/train.h>
@@ -24,7 +26,10 @@ struct mm_trainer
   const struct mm_train_config *config;
   struct mm_comm *comm;
   struct mm_dataset *data;
+  char *base;                   /* the folder that --model names; NULL: without */
+  char base_sha256[MM_SHA256_TEXT];     /* of the model in it, once that is read; else "" */
   struct mm_model_config shape; /* of the model */
+  struct mm_lora_sizes lora;    /* of the adapter that is trained; zeros: none */
   struct mm_plan plan;
 
   struct mm_run_lock *lock;     /* of the run folder */
@@ -53,11 +58,17 @@ mm_status mm_trainer_open (const struct mm_train_config *c, struct mm_trainer *t
 mm_status mm_trainer_start (struct mm_trainer *t) MM_NODISCARD;
 void mm_trainer_close (struct mm_trainer *t);
 
-/* The shape of the model that the command line asks for, checked against the dataset: its tokenizer, its
-   row length.  MM_ECONFLICT when the folder of --model has another tokenizer; MM_EUSAGE when ids or
-   positions would not fit.  */
-mm_status mm_trainer_shape (const struct mm_train_config *c, const struct mm_dataset *data,
-                            struct mm_model_config *shape) MM_NODISCARD;
+/* Give the run folder back, to which nothing is written any more: before this process tells the other ranks that it
+   ends, since a launcher may end all of them then.  */
+void mm_trainer_leave_folder (struct mm_trainer *t);
+
+/* The folder of --model, the shape of the model that the command line asks for, checked against the dataset: its
+   tokenizer, its row length; the adapter's sizes.  MM_ECONFLICT when the folder has another tokenizer; MM_EUSAGE when
+   ids or positions would not fit, or the adapter's rank.  */
+mm_status mm_trainer_shape (struct mm_trainer *t) MM_NODISCARD;
+
+/* FLOPs of training on one token.  */
+double mm_trainer_token_flops (const struct mm_trainer *t);
 
 /* ---- ranks ---- */
 
@@ -121,8 +132,11 @@ mm_status mm_trainer_validate (struct mm_trainer *t, double *loss, uint64_t *tar
 /* Show how the model goes on from the prompt.  */
 mm_status mm_trainer_sample (struct mm_trainer *t) MM_NODISCARD;
 
-/* The first tensor that holds a non-finite value in VALUES, laid out as the parameters, on the host; or NULL.  */
+/* The first tensor that holds a non-finite value in VALUES, laid out as what is trained, on the host; or NULL.  */
 const struct mm_param *mm_trainer_find_nonfinite (const struct mm_trainer *t, const float *values);
+
+/* The same in the model that is frozen under an adapter, where the host sees it.  */
+const struct mm_param *mm_trainer_find_nonfinite_frozen (const struct mm_trainer *t);
 
 /* Warn of trainable tensors whose gradient has been zero in all updates so far: their first moment is.  */
 mm_status mm_trainer_warn_untrained (struct mm_trainer *t) MM_NODISCARD;

@@ -1,4 +1,4 @@
-/* whole.c -- parameters and moments, whole and on the host, for checkpoints.
+/* whole.c -- what is trained and its moments, whole and on the host, for checkpoints.
    SPDX-License-Identifier: Apache-2.0
 
    Where ranks share the moments out, these come together in the gradient's memory, which holds nothing
@@ -17,11 +17,11 @@ mm_status
 mm_whole_open (struct mm_trainer *t, struct mm_whole *w)
 {
   struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_size (t->model);
+  size_t n = mm_model_trained (t->model).size;
   float *grad = mm_backend_host (t->backend, o->grad);
   mm_status st;
 
-  *w = (struct mm_whole) { .values = mm_backend_host (t->backend, mm_model_values (t->model)) };
+  *w = (struct mm_whole) { .values = mm_backend_host (t->backend, mm_model_trained (t->model).values) };
   if (!w->values)
     {
       st = mm_alloc ("a copy of model and moments", n, 3 * sizeof *w->copy, &w->copy);
@@ -56,11 +56,12 @@ mm_status
 mm_whole_gather (struct mm_trainer *t, struct mm_whole *w)
 {
   struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_size (t->model), bytes = o->count * sizeof *o->m;
+  struct mm_params p = mm_model_trained (t->model);
+  size_t n = p.size, bytes = o->count * sizeof *o->m;
   mm_status st = MM_OK;
 
   if (w->copy)
-    st = mm_backend_get (t->backend, w->values, mm_model_values (t->model), n * sizeof *w->values);
+    st = mm_backend_get (t->backend, w->values, p.values, n * sizeof *w->values);
   if (st == MM_OK && apart (w))
     st = mm_backend_get (t->backend, w->m + o->first, o->m, bytes);
   if (st == MM_OK && apart (w))
@@ -76,12 +77,12 @@ mm_status
 mm_whole_put (struct mm_trainer *t, const struct mm_whole *w)
 {
   struct mm_optimizer *o = &t->optimizer;
+  struct mm_params p = mm_model_trained (t->model);
   size_t bytes = o->count * sizeof *o->m;
   mm_status st = MM_OK;
 
   if (w->copy)
-    st = mm_backend_put (t->backend, mm_model_values (t->model), w->values,
-                         mm_model_size (t->model) * sizeof *w->values);
+    st = mm_backend_put (t->backend, p.values, w->values, p.size * sizeof *w->values);
   if (st == MM_OK && apart (w))
     st = mm_backend_put (t->backend, o->m, w->m + o->first, bytes);
   if (st == MM_OK && apart (w))

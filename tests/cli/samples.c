@@ -137,7 +137,7 @@ make_run (const struct mm_tokenizer *t)
   must (mm_run_lock_take ("run", &lock));
   for (uint64_t step = 1; step <= 2; step++)
     {
-      struct mm_checkpoint c = { step, json_pack ("{s:I}", "step", (json_int_t) step) };
+      struct mm_checkpoint c = { .step = step, .state = json_pack ("{s:I}", "step", (json_int_t) step) };
 
       values[1] += 0.5f;
       must (mm_checkpoint_save ("run", &c, m, values, values, values, t, 0));

@@ -65,8 +65,11 @@ static const char state_text[] = "{\n  \"step\": 100,\n  \"note\": \"a\"\n}\n";
 static mm_status
 save (const char *out, uint64_t step, const char *note, int keep)
 {
-  struct mm_checkpoint c = { step, json_pack ("{s:I, s:s}", "step", (json_int_t) step, "note", note) };
-  mm_status st = mm_checkpoint_save (out, &c, model, values, m, v, tokenizer, keep);
+  struct mm_checkpoint c = { .step = step };
+  mm_status st;
+
+  c.state = json_pack ("{s:I, s:s}", "step", (json_int_t) step, "note", note);
+  st = mm_checkpoint_save (out, &c, model, values, m, v, tokenizer, keep);
 
   json_decref (c.state);
   return st;
