@@ -13,6 +13,7 @@ check_PROGRAMS += tests/make-input
 tests_make_input_SOURCES = tests/make-input.c
 cli_tests += tests/cli/pretrain.sh
 cli_tests += tests/cli/resume.sh
+cli_tests += tests/cli/sft.sh
 cli_tests += tests/cli/eval.sh
 cli_tests += tests/cli/lora-merge.sh
 cli_tests += tests/cli/generate.sh

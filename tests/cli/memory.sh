@@ -12,21 +12,22 @@ awk -f "$srcdir/examples/tales.awk" | head -n 2000 >tales.jsonl
 # bytes TEXT: of "83 MB" and the like.
 bytes () { echo "$1" | awk '{ k = index ("kMGT", substr ($2, 1, 1)); print $1 * 1000 ^ k }'; }
 
-# measured OPTION...: what pretrain says, and its peak; with several ranks, of rank 0.
-ranks=1
+# measured OPTION...: what the trainer says, and its peak; with several ranks, of rank 0.
+ranks=1 trainer=pretrain
 measured ()
 {
-  if test $ranks = 1; then $peak minimind-pretrain "$@"
-  else minimind-launch -n $ranks -- $peak minimind-pretrain "$@" | grep -v '^\[rank'; fi
+  if test $trainer = sft; then set -- --model=base "$@"; else set -- --preset=tiny "$@"; fi
+  if test $ranks = 1; then $peak minimind-$trainer "$@"
+  else minimind-launch -n $ranks -- $peak minimind-$trainer "$@" | grep -v '^\[rank'; fi
 }
 
 # as_told OPTION...: a run takes as much more than a dry run, which opens and links the same, as the latter told.
 as_told ()
 {
-  empty=$(measured --data=d --preset=tiny "$@" --dry-run 2>&1 | tee told | tail -n 1)
+  empty=$(measured --data=d "$@" --dry-run 2>&1 | tee told | tail -n 1)
   told=$(bytes "$(sed -n 's/^  total  *\([0-9.]* [kMGT]*B\)$/\1/p' told)")
   rm -rf run
-  took=$(measured -q --data=d --preset=tiny "$@" --output=run --steps=2)
+  took=$(measured -q --data=d "$@" --output=run --steps=2)
   echo "told $told, took $took, of that without training $empty"
   awk -v told="$told" -v took="$((took - empty))" 'BEGIN { print took / told; exit !(took > 0.9 * told && took < 1.1 * told) }'
 }
@@ -35,6 +36,13 @@ for threads in 1 2; do
     ok "$threads threads, micro-batch $micro" as_told --threads=$threads --global-batch=8 --micro-batch=$micro
   done
 done
+minimind-pretrain -q --data=d --preset=tiny --output=base --steps=1 --global-batch=8 || exit 99
+trainer=sft
+for micro in 1 4; do
+  ok "fine-tuned, micro-batch $micro" as_told --threads=1 --global-batch=8 --micro-batch=$micro
+  ok "an adapter, micro-batch $micro" as_told --threads=1 --global-batch=8 --micro-batch=$micro --lora-rank=8
+done
+trainer=pretrain
 ranks=2
 for zero in 0 1; do
   ok "two ranks, ZeRO $zero" as_told --threads=1 --global-batch=8 --micro-batch=4 --zero=$zero
