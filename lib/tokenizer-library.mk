@@ -6,13 +6,14 @@ lib_libminimind_a_SOURCES = \
   lib/base/error.c lib/base/hash.c lib/base/log.c lib/base/memory.c \
   lib/io/fd.c lib/io/json.c lib/io/json_text.c lib/io/paths.c \
   lib/text/added.c lib/text/bpe.c lib/text/bpe_merge.c lib/text/vector.c lib/text/byte_table.c \
-  lib/text/encode.c lib/text/encode_pieces.c lib/text/known.c lib/text/load_added.c \
+  lib/text/encode.c lib/text/encode_pieces.c lib/text/json_line.c lib/text/json_string.c lib/text/known.c \
+  lib/text/load_added.c \
   lib/text/load_config.c lib/text/load_file.c lib/text/load_model.c lib/text/load_pipeline.c \
   lib/text/load_pre_tokenizer.c lib/text/normalize.c lib/text/pattern_deepseek.c \
   lib/text/pattern_gpt4.c lib/text/pattern_known.c lib/text/pretokenize.c \
   lib/text/pretokenize_gpt2.c lib/text/ranks.c lib/text/shown.c \
   lib/text/seam.c lib/text/split.c lib/text/split_regex.c lib/text/tokenizer.c lib/text/trie.c \
-  lib/text/unicode_table.c lib/text/utf8.c
+  lib/text/unicode_table.c lib/text/utf8.c lib/text/vocabulary.c
 
 minimindincludedir = $(includedir)/minimind
 minimindinclude_HEADERS = lib/minimind/error.h lib/minimind/tokenizer.h

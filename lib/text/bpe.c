@@ -15,9 +15,9 @@ enum { ALLOWED_BITS = 12 };     /* answers remembered: 32 kB, as what is farther
 
 /* ---- tables ---- */
 
-/* Index the rules by pair; of a pair that stands twice the later rank counts, as in HF.  */
+/* Index the rules by pair; of a pair that stands twice (*REPEATS) the later rank counts, as in HF.  */
 static mm_status
-build_pairs (struct mm_bpe *bpe)
+build_pairs (struct mm_bpe *bpe, bool *repeats)
 {
   unsigned bits = 4;            /* and the filter has a word at least */
   size_t mask;
@@ -44,21 +44,22 @@ build_pairs (struct mm_bpe *bpe)
       bpe->pair_filter[bit / 64] |= UINT64_C (1) << bit % 64;
       while (bpe->pairs[i].key != UINT64_MAX && bpe->pairs[i].key != key)
         i = (i + 1) & mask;
+      *repeats |= bpe->pairs[i].key == key;
       bpe->pairs[i] = (struct mm_bpe_pair) { key, (uint32_t) r };
     }
   return MM_OK;
 }
 
-/* True if another rule for the same pair took R's place.  */
+/* True if another rule for the same pair took R's place, where any pair REPEATS.  */
 static bool
-is_dead (const struct mm_bpe *bpe, size_t r)
+is_dead (const struct mm_bpe *bpe, bool repeats, size_t r)
 {
-  return mm_bpe_rank (bpe, bpe->rules[r].left, bpe->rules[r].right) != r;
+  return repeats && mm_bpe_rank (bpe, bpe->rules[r].left, bpe->rules[r].right) != r;
 }
 
 /* Does every rule rank behind all rules that make its parts?  */
 static mm_status
-find_order (struct mm_bpe *bpe)
+find_order (struct mm_bpe *bpe, bool repeats)
 {
   uint32_t *last;               /* rank + 1 of the last rule that makes a token */
   mm_status st = mm_alloc ("table of merges", bpe->n_tokens, sizeof *last, &last);
@@ -66,11 +67,11 @@ find_order (struct mm_bpe *bpe)
   if (st < 0)
     return st;
   for (size_t r = 0; r < bpe->n_rules; r++)
-    if (!is_dead (bpe, r))
+    if (!is_dead (bpe, repeats, r))
       last[bpe->rules[r].made] = (uint32_t) r + 1;
   bpe->ordered = true;
   for (size_t r = 0; r < bpe->n_rules; r++)
-    if (!is_dead (bpe, r) && (last[bpe->rules[r].left] > r || last[bpe->rules[r].right] > r))
+    if (!is_dead (bpe, repeats, r) && (last[bpe->rules[r].left] > r || last[bpe->rules[r].right] > r))
       bpe->ordered = false;
   free (last);
   return MM_OK;
@@ -109,7 +110,7 @@ may_stand (const struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t lim
 
 /* Find the tokens that their own bytes are merged to, and how.  */
 static void
-find_reachable (struct mm_bpe *bpe, bool *reachable)
+find_reachable (struct mm_bpe *bpe, bool repeats, bool *reachable)
 {
   for (size_t c = 0; c < 256; c++)
     if (bpe->bytes[c] != MM_BPE_NONE)
@@ -118,7 +119,7 @@ find_reachable (struct mm_bpe *bpe, bool *reachable)
     {
       struct mm_bpe_rule rule = bpe->rules[r];
 
-      if (is_dead (bpe, r) || reachable[rule.made] || !reachable[rule.left]
+      if (is_dead (bpe, repeats, r) || reachable[rule.made] || !reachable[rule.left]
           || !reachable[rule.right] || !may_stand (bpe, rule.left, rule.right, (uint32_t) r))
         continue;
       reachable[rule.made] = true;
@@ -158,7 +159,7 @@ mm_status
 mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_tokens,
               const uint32_t bytes[256], struct mm_bpe_rule *rules, size_t n_rules)
 {
-  bool *reachable = NULL;
+  bool *reachable = NULL, repeats = false;
   mm_status st;
 
   *bpe = (struct mm_bpe) { .rules = rules, .n_rules = n_rules, .n_tokens = n_tokens };
@@ -169,9 +170,9 @@ mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_toke
   if (st == MM_OK)
     st = mm_alloc ("vocabulary", n_tokens, sizeof *reachable, &reachable);
   if (st == MM_OK)
-    st = build_pairs (bpe);
+    st = build_pairs (bpe, &repeats);
   if (st == MM_OK)
-    st = find_order (bpe);
+    st = find_order (bpe, repeats);
   if (st == MM_OK)
     {
       for (size_t id = 0; id < n_tokens; id++)
@@ -180,7 +181,7 @@ mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_toke
           bpe->origins[id] = (struct mm_bpe_origin) { MM_BPE_NONE, MM_BPE_NONE, 0 };
         }
       if (bpe->ordered)
-        find_reachable (bpe, reachable);
+        find_reachable (bpe, repeats, reachable);
       st = build_trie (bpe, texts, reachable);
     }
   free (reachable);

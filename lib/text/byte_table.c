@@ -61,17 +61,17 @@ mm_is_table_text (const char *text)
 }
 
 bool
-mm_bytes_of_table_text (const char *text, char *bytes, size_t *size)
+mm_bytes_of_table_text (const char *text, size_t size, char *bytes, size_t *n_bytes)
 {
-  const unsigned char *p = (const unsigned char *) text;
+  const unsigned char *p = (const unsigned char *) text, *end = p + size;
 
-  for (*size = 0; *p; ++*size)
+  for (*n_bytes = 0; p < end; ++*n_bytes)
     {
       int c = next_byte (&p);
 
       if (c < 0)
         return false;
-      bytes[*size] = (char) c;
+      bytes[*n_bytes] = (char) c;
     }
   return true;
 }

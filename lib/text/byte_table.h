@@ -17,9 +17,9 @@ uint32_t mm_table_code_point (unsigned char c);
 /* Is every character of TEXT, valid UTF-8, one of the table?  */
 bool mm_is_table_text (const char *text);
 
-/* The bytes that TEXT stands for into BYTES, which has room for strlen (TEXT); false, and nothing
-   of meaning written, if a character is not in the table.  */
-bool mm_bytes_of_table_text (const char *text, char *bytes, size_t *size);
+/* The bytes that the SIZE bytes at TEXT, valid UTF-8, stand for into BYTES, which has room for as many; false, and
+   nothing of meaning written, if a character is not in the table.  */
+bool mm_bytes_of_table_text (const char *text, size_t size, char *bytes, size_t *n_bytes);
 
 /* The spelling of SIZE bytes into OUT, which has room for 2 * SIZE + 1.  */
 void mm_table_text (const char *bytes, size_t size, char *out);

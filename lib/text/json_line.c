@@ -9,7 +9,7 @@
 #include <minimind/memory.h>
 
 #include "json_line.h"
-#include "scan.h"
+#include "json_string.h"
 
 struct scanner
 {
@@ -20,12 +20,6 @@ struct scanner
   unsigned depth;
   unsigned matched;             /* names of the path that lead to where P is */
   unsigned seen;                /* a bit for each name of the path that was met there */
-};
-
-struct span
-{
-  const char *start, *end;      /* between the quotes */
-  bool escapes;
 };
 
 static bool
@@ -39,176 +33,39 @@ fail (struct scanner *s, const char *problem)
 static void
 skip_space (struct scanner *s)
 {
-  while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
-    s->p++;
+  s->p = mm_json_skip_space (s->p, s->end);
 }
 
 /* ---- strings ---- */
 
-/* 16 and the value of a hexadecimal digit; 0 of what is none.  */
-static const uint8_t digits[256] = {
-  ['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21,
-  ['6'] = 22, ['7'] = 23, ['8'] = 24, ['9'] = 25,
-  ['a'] = 26, ['b'] = 27, ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
-  ['A'] = 26, ['B'] = 27, ['C'] = 28, ['D'] = 29, ['E'] = 30, ['F'] = 31,
-};
-
-/* What stands behind a backslash for what; 0 for no escape.  */
-static const char escapes[256] = {
-  ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
-  ['u'] = 'u'
-};
-
-/* The four hexadecimal digits at P, or -1.  */
-static inline int
-hex4 (const char *p, const char *end)
-{
-  const unsigned char *d = (const unsigned char *) p;
-  unsigned a, b, c, e;
-
-  if (end - p < 4)
-    return -1;
-  a = digits[d[0]], b = digits[d[1]], c = digits[d[2]], e = digits[d[3]];
-  return a & b & c & e & 16 ? (int) ((a & 15) << 12 | (b & 15) << 8 | (c & 15) << 4 | (e & 15)) : -1;
-}
-
 /* Scan a string, P at its first quote.  */
 static bool
-scan_string (struct scanner *s, struct span *span)
+scan_string (struct scanner *s, struct mm_json_span *span)
 {
-  if (s->p == s->end || *s->p != '"')
-    return fail (s, "want a string");
-  *span = (struct span) { ++s->p, NULL, false };
-  for (;;)
-    {
-      s->p = mm_scan_json (s->p, s->end);
-      if (s->p == s->end)
-        return fail (s, "the line ends within a string");
-      if (*s->p == '"')
-        break;
-      if (*s->p != '\\')
-        return fail (s, "control character in a string");
-      span->escapes = true;
-      if (s->end - s->p < 2 || !escapes[(unsigned char) s->p[1]])
-        return fail (s, "unknown escape in a string");
-      if (s->p[1] == 'u' && hex4 (s->p + 2, s->end) < 0)
-        return fail (s, "want four hexadecimal digits");
-      s->p += s->p[1] == 'u' ? 6 : 2;
-    }
-  span->end = s->p++;
-  return true;
-}
+  const char *problem = mm_json_string_scan (&s->p, s->end, span);
 
-static char *
-put_utf8 (char *out, uint32_t c)
-{
-  if (c < 0x80)
-    *out++ = (char) c;
-  else if (c < 0x800)
-    {
-      *out++ = (char) (0xc0 | c >> 6);
-      *out++ = (char) (0x80 | (c & 0x3f));
-    }
-  else if (c < 0x10000)
-    {
-      *out++ = (char) (0xe0 | c >> 12);
-      *out++ = (char) (0x80 | (c >> 6 & 0x3f));
-      *out++ = (char) (0x80 | (c & 0x3f));
-    }
-  else
-    {
-      *out++ = (char) (0xf0 | c >> 18);
-      *out++ = (char) (0x80 | (c >> 12 & 0x3f));
-      *out++ = (char) (0x80 | (c >> 6 & 0x3f));
-      *out++ = (char) (0x80 | (c & 0x3f));
-    }
-  return out;
-}
-
-/* The character of the escape \u at *P, which is moved behind it: behind both halves of a pair.
-   0xd800 and on where a half stands alone.  */
-static uint32_t
-unicode_escape (const char **p, const char *end)
-{
-  uint32_t c = (uint32_t) hex4 (*p + 2, end);
-  int low;
-
-  *p += 6;
-  if ((c & 0xfc00) != 0xd800 || end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
-    return c;
-  low = hex4 (*p + 2, end);
-  if ((low & 0xfc00) != 0xdc00)
-    return c;
-  *p += 6;
-  return 0x10000 + ((c & 0x3ff) << 10 | (uint32_t) (low & 0x3ff));
-}
-
-/* What stands before the next backslash of P, or END, to OUT, which has room for 16 bytes more; returns its end.  */
-static inline char *
-copy_plain (char *out, const char **p, const char *end)
-{
-  const char *from = *p;
-
-  for (; end - from >= 16; from += 16, out += 16)
-    {
-      mm_bytes16 v = mm_load16 (from);
-      unsigned n = mm_first16 ((mm_bytes16) (v == '\\'));
-
-      memcpy (out, &v, 16);
-      if (n < 16)
-        {
-          *p = from + n;
-          return out + n;
-        }
-    }
-  while (from < end && *from != '\\')
-    *out++ = *from++;
-  *p = from;
-  return out;
+  return !problem || fail (s, problem);
 }
 
 /* The string of SPAN without escapes into the buffer of R, which has room for it and 16 bytes.  */
 static void
-unescape (const struct span *span, const char *text, bool replace, struct mm_json_line *r)
+unescape (const struct mm_json_span *span, const char *text, bool replace, struct mm_json_line *r)
 {
-  const char *p = span->start;
-  char *out = r->buffer;
+  const char *first = NULL;
+  char *end = mm_json_string_get (span, r->buffer, &r->replaced, &first);
 
-  for (;;)
+  if (first && !replace && !r->problem)
     {
-      out = copy_plain (out, &p, span->end);
-      if (p == span->end)
-        break;
-      if (p[1] == 'u')
-        {
-          size_t at = (size_t) (p - text);
-          uint32_t c = unicode_escape (&p, span->end);
-
-          if (c >= 0xd800 && c < 0xe000)
-            {
-              if (!replace && !r->problem)
-                {
-                  r->problem = "half of a surrogate pair";
-                  r->at = at;
-                }
-              r->replaced++;
-              c = 0xfffd;
-            }
-          out = put_utf8 (out, c);
-        }
-      else
-        {
-          *out++ = escapes[(unsigned char) p[1]];
-          p += 2;
-        }
+      r->problem = "half of a surrogate pair";
+      r->at = (size_t) (first - text);
     }
   r->text = r->buffer;
-  r->size = (size_t) (out - r->buffer);
+  r->size = (size_t) (end - r->buffer);
 }
 
 /* Is the string of SPAN the SIZE bytes at NAME?  */
 static bool
-is_name (struct scanner *s, const struct span *span, const char *text, const char *name, size_t size,
+is_name (struct scanner *s, const struct mm_json_span *span, const char *text, const char *name, size_t size,
          struct mm_json_line *r)
 {
   struct mm_json_line key = { .text = span->start, .size = (size_t) (span->end - span->start) };
@@ -301,7 +158,7 @@ enter (struct scanner *s, bool object)
 
 /* Scan the key of a member and its colon.  */
 static bool
-scan_key (struct scanner *s, struct span *key)
+scan_key (struct scanner *s, struct mm_json_span *key)
 {
   skip_space (s);
   if (!scan_string (s, key))
@@ -350,7 +207,7 @@ next_value (struct scanner *s, bool *key, bool *done)
 static bool
 scan_value (struct scanner *s, bool *opened)
 {
-  struct span span;
+  struct mm_json_span span;
 
   *opened = false;
   if (s->p == s->end)
@@ -387,7 +244,7 @@ first_value (struct scanner *s, bool *key)
 
 /* Scan the value of the name of PATH that is next: a string, or an object around it, which is opened.  */
 static bool
-scan_wanted (struct scanner *s, const struct mm_json_path *path, struct span *value, bool *opened)
+scan_wanted (struct scanner *s, const struct mm_json_path *path, struct mm_json_span *value, bool *opened)
 {
   if (s->seen >> s->matched & 1)
     return fail (s, "the field stands twice");
@@ -404,10 +261,10 @@ scan_wanted (struct scanner *s, const struct mm_json_path *path, struct span *va
 /* Scan the line, an object; *VALUE is the field's string, its START NULL if there is none.  */
 static bool
 scan_object (struct scanner *s, const char *text, const struct mm_json_path *path, struct mm_json_line *r,
-             struct span *value)
+             struct mm_json_span *value)
 {
   bool key = false, done = false, opened;
-  struct span name;
+  struct mm_json_span name;
 
   while (!done)
     {
@@ -436,7 +293,7 @@ scan_object (struct scanner *s, const char *text, const struct mm_json_path *pat
 
 static bool
 scan_line (struct scanner *s, const char *text, const struct mm_json_path *path, unsigned flags,
-           struct mm_json_line *r, struct span *value)
+           struct mm_json_line *r, struct mm_json_span *value)
 {
   bool key, done;
 
@@ -453,7 +310,7 @@ mm_json_line_field (const char *text, size_t size, const struct mm_json_path *pa
                     struct mm_json_line *r)
 {
   struct scanner s = { .p = text, .end = text + size };
-  struct span value = { NULL, NULL, false };
+  struct mm_json_span value = { NULL, NULL, false };
   mm_status st;
 
   r->text = NULL;

@@ -51,14 +51,15 @@ read_token (const char *name, const json_t *json, struct mm_added_token *token)
 /* The id in the file is a comment for HF: a token that the model knows has the model's id, others
    are numbered upward.  Where the two disagree, the file does not mean what it says.  */
 static mm_status
-check_id (const char *name, const struct mm_added_token *token, const json_t *vocab, uint32_t *next)
+check_id (const char *name, const struct mm_added_token *token, const struct mm_vocabulary *v, uint32_t *next)
 {
-  const json_t *known = json_object_get (vocab, token->text);
-  json_int_t want = known ? json_integer_value (known) : (json_int_t) *next;
+  size_t place = mm_vocabulary_find (v, token->text, token->size);
+  bool known = place != SIZE_MAX;
+  uint32_t want = known ? v->tokens[place].id : *next;
 
   if (token->id != want)
-    return mm_fail (MM_EFORMAT, "%s: added token %s has id %u, but its id would be %lld: %s", name,
-                    token->text, token->id, (long long) want,
+    return mm_fail (MM_EFORMAT, "%s: added token %s has id %u, but its id would be %u: %s", name,
+                    token->text, token->id, want,
                     known ? "the model's vocabulary says so" : "ids behind the vocabulary follow "
                     "each other");
   if (token->id >= *next)
@@ -117,10 +118,10 @@ check_duplicates (const char *name, const struct mm_added_token *tokens, size_t 
 }
 
 mm_status
-mm_load_added (const char *name, const json_t *added, const json_t *vocab, struct mm_tokenizer *t)
+mm_load_added (const char *name, const json_t *added, const struct mm_vocabulary *v, struct mm_tokenizer *t)
 {
   size_t n = json_array_size (added);
-  uint32_t next = (uint32_t) json_object_size (vocab);
+  uint32_t next = (uint32_t) v->n;
   mm_status st;
 
   if (added && !json_is_null (added) && !json_is_array (added))
@@ -130,7 +131,7 @@ mm_load_added (const char *name, const json_t *added, const json_t *vocab, struc
     {
       st = read_token (name, json_array_get (added, i), t->added + i);
       if (st == MM_OK)
-        st = check_id (name, t->added + i, vocab, &next);
+        st = check_id (name, t->added + i, v, &next);
     }
   if (st == MM_OK)
     st = check_duplicates (name, t->added, n);

@@ -32,6 +32,7 @@ lib_libcore_a_SOURCES += \
   lib/text/documents_text.c \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \
+  lib/text/json_string.c lib/text/json_string.h \
   lib/text/known.c lib/text/known.h \
   lib/text/load_added.c \
   lib/text/load_config.c \
@@ -55,6 +56,7 @@ lib_libcore_a_SOURCES += \
   lib/text/unicode.h lib/text/unicode_table.c \
   lib/text/utf8.c \
   lib/text/vector.c lib/text/vector.h \
+  lib/text/vocabulary.c lib/text/vocabulary.h \
   lib/text/word_count.c lib/text/word_count.h
 
 EXTRA_DIST += lib/text/make-unicode.py

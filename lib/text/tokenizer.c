@@ -15,19 +15,26 @@
 /* ---- loading ---- */
 
 static mm_status
-build (const char *name, const json_t *root, const json_t *config, struct mm_tokenizer *t)
+build (const char *name, const struct mm_tokenizer_json *json, const json_t *config, struct mm_tokenizer *t)
 {
-  const json_t *model = json_object_get (root, "model");
+  const json_t *model = json_object_get (json->root, "model");
+  struct mm_vocabulary v = { .n = 0 };
   mm_status st;
 
-  if (!json_is_object (root) || !json_is_object (model))
+  if (!json_is_object (json->root) || !json_is_object (model))
     return mm_fail (MM_EFORMAT, "%s: this is not a tokenizer.json: it has no model", name);
-  st = mm_load_added (name, json_object_get (root, "added_tokens"),
-                      json_object_get (model, "vocab"), t);
+  st = mm_load_model_options (name, model);
+  if (st == MM_OK && !json->vocab)
+    st = mm_fail (MM_EFORMAT, "%s: model: want a vocab object and a list of merges", name);
   if (st == MM_OK)
-    st = mm_load_model (name, model, t);
+    st = mm_vocabulary_read (name, t->json, t->json_size, json, &v);
   if (st == MM_OK)
-    st = mm_load_pipeline (name, root, t);
+    st = mm_load_added (name, json_object_get (json->root, "added_tokens"), &v, t);
+  if (st == MM_OK)
+    st = mm_load_model (name, json, &v, t);
+  mm_vocabulary_free (&v);
+  if (st == MM_OK)
+    st = mm_load_pipeline (name, json->root, t);
   if (st == MM_OK)
     st = mm_added_build (&t->verbatim, t->added, t->n_added, false);
   if (st == MM_OK)
@@ -42,7 +49,8 @@ static mm_status
 adopt (const char *name, char *json, size_t json_size, const char *config_name, char *config,
        size_t config_size, struct mm_tokenizer **out)
 {
-  json_t *root = NULL, *config_root = NULL;
+  struct mm_tokenizer_json parsed = { .root = NULL };
+  json_t *config_root = NULL;
   struct mm_tokenizer *t;
   mm_status st = mm_alloc ("tokenizer", 1, sizeof *t, &t);
 
@@ -57,12 +65,12 @@ adopt (const char *name, char *json, size_t json_size, const char *config_name, 
                                .config_size = config_size };
   st = mm_sha256_bytes (json, json_size, t->sha256);
   if (st == MM_OK)
-    st = mm_json_parse (name, json, json_size, &root);
+    st = mm_tokenizer_json_parse (name, json, json_size, &parsed);
   if (st == MM_OK && config)
     st = mm_json_parse (config_name, config, config_size, &config_root);
   if (st == MM_OK)
-    st = build (name, root, config_root, t);
-  json_decref (root);
+    st = build (name, &parsed, config_root, t);
+  json_decref (parsed.root);
   json_decref (config_root);
   if (st < 0)
     mm_tokenizer_free (t);

@@ -18,8 +18,7 @@
 #include "pretokenize.h"
 #include "seam.h"
 #include "split.h"
-
-enum { MM_MAX_ID = (1 << 22) - 1 };     /* vocabularies go to a quarter of a million today */
+#include "vocabulary.h"
 
 struct mm_tokenizer
 {
@@ -48,13 +47,15 @@ struct mm_tokenizer
   int32_t bos, eos, pad;
 };
 
-/* load_added.c: the array "added_tokens", with the ids that HF gives them beside VOCAB.  NAME
+/* load_added.c: the array "added_tokens", with the ids that HF gives them beside the vocabulary V.  NAME
    stands in messages, as below.  */
-mm_status mm_load_added (const char *name, const json_t *added, const json_t *vocab,
+mm_status mm_load_added (const char *name, const json_t *added, const struct mm_vocabulary *v,
                          struct mm_tokenizer *t) MM_NODISCARD;
 
-/* load_model.c: vocabulary and merges from the object "model", after the added tokens.  */
-mm_status mm_load_model (const char *name, const json_t *model,
+/* load_model.c: refuse what would change ids in the object "model"; and, after the added tokens, vocabulary and
+   merges.  */
+mm_status mm_load_model_options (const char *name, const json_t *model) MM_NODISCARD;
+mm_status mm_load_model (const char *name, const struct mm_tokenizer_json *json, struct mm_vocabulary *v,
                          struct mm_tokenizer *t) MM_NODISCARD;
 
 /* load_pipeline.c: refuse what would change text or ids in other ways than lib/text does; find

@@ -54,6 +54,7 @@ unit_tests += tests/unit/pack
 tests_unit_pack_SOURCES = tests/unit/pack.c $(pack_sources)
 unit_tests += tests/unit/tokenizer
 unit_tests += tests/unit/text
+unit_tests += tests/unit/vocabulary
 unit_tests += tests/unit/checkpoint
 unit_tests += tests/unit/telemetry
 unit_tests += tests/unit/bpe_trainer

@@ -212,14 +212,14 @@ test_byte_table (void)
   for (unsigned c = 0; c < 256; c++)
     {
       text[put_utf8 (text, mm_table_code_point ((unsigned char) c))] = '\0';
-      good &= mm_bytes_of_table_text (text, bytes, &size) && size == 1
+      good &= mm_bytes_of_table_text (text, strlen (text), bytes, &size) && size == 1
               && (unsigned char) *bytes == c && mm_is_table_text (text);
     }
   ok (good, "every byte has its character and back");
   ok (mm_table_code_point (' ') == 0x120 && mm_table_code_point ('\n') == 0x10a
       && mm_table_code_point (0xad) == 0x143 && mm_table_code_point (0x80) == 0x122, "GPT-2's table");
   ok (!mm_is_table_text (" ") && !mm_is_table_text ("a\305\204") && !mm_is_table_text ("\344\270\255")
-      && !mm_bytes_of_table_text ("\302\255", bytes, &size) && mm_is_table_text (""),
+      && !mm_bytes_of_table_text ("\302\255", 2, bytes, &size) && mm_is_table_text (""),
       "other characters are told apart");
 }
 

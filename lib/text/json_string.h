@@ -1,0 +1,37 @@
+/* json_string.h -- what stands between the quotes of JSON.
+   SPDX-License-Identifier: Apache-2.0
+
+   Private to lib/text, for its two readers of JSON that build no tree (json_line.h, model_json.h).  */
+
+#ifndef TEXT_JSON_STRING_H
+#define TEXT_JSON_STRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scan.h"
+
+struct mm_json_span
+{
+  const char *start, *end;      /* between the quotes */
+  bool escapes;
+};
+
+static inline const char *
+mm_json_skip_space (const char *p, const char *end)
+{
+  while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+    p++;
+  return p;
+}
+
+/* Scan the string whose first quote is at *P, which is moved behind it; UTF-8 is not looked at.  NULL, or what
+   is wrong at *P.  */
+const char *mm_json_string_scan (const char **p, const char *end, struct mm_json_span *span);
+
+/* Write the characters of SPAN to OUT, which has room for its size and 16 bytes; returns their end.  A surrogate
+   without its other half becomes U+FFFD: *LONE counts them, *FIRST is the escape of the first or left alone.  */
+char *mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone, const char **first);
+
+#endif /* TEXT_JSON_STRING_H */
