@@ -110,6 +110,18 @@ struct place
   char device[32];
 };
 
+/* What "auto" is here, too; a backend that does not open is refused later.  */
+static void
+fill_device (const char *backend, struct place *p)
+{
+  struct mm_backend *be;
+  mm_status st = mm_backend_open (backend, 1, &be);
+
+  snprintf (p->device, sizeof p->device, "%s", st == MM_OK ? mm_backend_name (be) : backend);
+  if (st == MM_OK)
+    mm_backend_close (be);
+}
+
 static void
 fill_place (const struct mm_trainer *t, struct place *p)
 {
@@ -120,7 +132,7 @@ fill_place (const struct mm_trainer *t, struct place *p)
     CPU_ZERO (&p->cpus);
   mm_topology_cpus (p->cpus_text, sizeof p->cpus_text);
   p->threads = t->config->compute.threads;
-  snprintf (p->device, sizeof p->device, "%s", t->config->compute.backend);
+  fill_device (t->config->compute.backend, p);
 }
 
 /* Threads of the ranks on the host of PLACES[R] against its processors that they may use; once a host.  */
