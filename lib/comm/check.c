@@ -76,6 +76,32 @@ check_parts (struct mm_comm *c)
   return st;
 }
 
+/* A sum under way, in pieces.  */
+static mm_status
+check_flow (struct mm_comm *c)
+{
+  static int64_t data[COUNT];
+  mm_status st = mm_comm_begin_i64 (c, data, COUNT, 0, COUNT / 5);
+
+  for (size_t i = COUNT; i > 0 && st == MM_OK;)
+    {
+      size_t next = i > COUNT / 3 ? i - COUNT / 3 : 0;
+
+      while (i > next)
+        {
+          i--;
+          data[i] = value (c->rank, i);
+        }
+      st = mm_comm_hand_over (c, i);
+    }
+  if (st == MM_OK)
+    st = mm_comm_end (c);
+  for (size_t i = 0; i < COUNT && st == MM_OK; i++)
+    if (data[i] != total (c->size, i))
+      st = fail ("a sum under way", i, (double) data[i], (double) total (c->size, i));
+  return st;
+}
+
 mm_status
 mm_comm_check (struct mm_comm *c)
 {
@@ -83,6 +109,8 @@ mm_comm_check (struct mm_comm *c)
 
   if (st == MM_OK)
     st = check_parts (c);
+  if (st == MM_OK)
+    st = check_flow (c);
   /* A failed call leaves nothing to agree with.  */
   return st == MM_OK || st == MM_EDEVICE ? mm_comm_agree (c, st) : st;
 }

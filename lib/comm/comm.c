@@ -228,6 +228,66 @@ mm_comm_reduce_scatter_f32 (struct mm_comm *c, float *data, size_t count, size_t
   return reduce_scatter (c, MM_SUM_F32, data, count, grain);
 }
 
+/* ---- a sum under way ---- */
+
+static mm_status
+begin (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain, size_t piece)
+{
+  mm_status st = c->broken < 0 ? c->broken : check_count ("sum", count, mm_sum_size (type));
+
+  if (st == MM_OK && (c->flow.on || piece == 0))
+    st = mm_fail (MM_EINVAL, c->flow.on ? "a sum is under way" : "a sum in pieces of no elements");
+  if (st == MM_OK)
+    c->flow = (struct mm_flow) { .on = true, .type = type, .data = data, .count = count, .grain = grain,
+                                 .piece = piece, .n = count / piece + (count % piece != 0) };
+  return st;
+}
+
+mm_status
+mm_comm_begin_i64 (struct mm_comm *c, int64_t *data, size_t count, size_t grain, size_t piece)
+{
+  return begin (c, MM_SUM_I64, data, count, grain, piece);
+}
+
+mm_status
+mm_comm_begin_f32 (struct mm_comm *c, float *data, size_t count, size_t grain, size_t piece)
+{
+  return begin (c, MM_SUM_F32, data, count, grain, piece);
+}
+
+mm_status
+mm_comm_hand_over (struct mm_comm *c, size_t from)
+{
+  struct mm_flow *f = &c->flow;
+
+  if (c->broken < 0)
+    return c->broken;
+  if (!f->on || from > f->count)
+    return mm_fail (MM_EINVAL, "no sum of so many elements is under way");
+
+  size_t handed = f->n - (from / f->piece + (from % f->piece != 0));
+
+  if (handed > f->handed)
+    f->handed = handed;
+  return keep (c, c->transport->advance (c));
+}
+
+mm_status
+mm_comm_end (struct mm_comm *c)
+{
+  struct mm_flow *f = &c->flow;
+  mm_status st;
+
+  if (c->broken < 0)
+    return c->broken;
+  if (!f->on)
+    return mm_fail (MM_EINVAL, "no sum is under way");
+  f->handed = f->n;
+  st = f->n ? keep (c, c->transport->finish (c)) : MM_OK;
+  f->on = false;
+  return st;
+}
+
 mm_status
 mm_comm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
 {

@@ -18,6 +18,16 @@ struct mm_ranks
   int window;                   /* descriptor of minimind-launch's window */
 };
 
+/* A sum under way.  */
+struct mm_flow
+{
+  bool on;
+  enum mm_sum_type type;
+  char *data;
+  size_t count, grain, piece;   /* elements; grain 0: the sum of all on all ranks */
+  size_t n, handed;             /* pieces; handed over by this rank, the last of DATA first */
+};
+
 /* One transport.  Each call is what comm.h says of the function of its name; comm.c checks the
    arguments and leaves out calls for nothing.  */
 struct mm_transport
@@ -36,6 +46,10 @@ struct mm_transport
   mm_status (*reduce_scatter) (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count,
                                size_t grain);
   mm_status (*all_gather) (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain);
+
+  /* Of c->flow: what can be done without waiting; all of it, now that this rank has handed over all.  */
+  mm_status (*advance) (struct mm_comm *c);
+  mm_status (*finish) (struct mm_comm *c);
 };
 
 struct mm_comm
@@ -46,6 +60,7 @@ struct mm_comm
   double timeout;               /* seconds; 0: none */
   mm_status broken;             /* what a call failed with: no peer can be reached any more */
   bool failed;                  /* the ranks have agreed on a failure, which rank 0 is to tell */
+  struct mm_flow flow;
   void *state;                  /* the transport's own */
 };
 
@@ -69,7 +84,13 @@ struct mm_range mm_range_of (const struct mm_comm *c, int rank, size_t count, si
 /* What of PART comes after DONE bytes of it, at most MOST; empty at its end.  */
 struct mm_range mm_range_piece (struct mm_range part, size_t done, size_t most);
 
+/* Elements of piece K of F, in the order of handing over.  */
+void mm_flow_piece (const struct mm_flow *f, size_t k, size_t *from, size_t *to);
+
 /* ---- shm.c ---- */
+
+/* Pieces of c->flow that the ranks of this host have summed.  */
+size_t mm_shm_summed (const struct mm_comm *c);
 
 /* Become local_rank of RANKS in its window, whose descriptor is taken over.  */
 mm_status mm_shm_join (struct mm_comm *c, const struct mm_ranks *ranks) MM_NODISCARD;

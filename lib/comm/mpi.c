@@ -25,8 +25,8 @@
 struct mpi
 {
   bool flat;
-  MPI_Comm leaders;             /* MPI_COMM_NULL on other ranks */
-  struct mm_hosts hosts;        /* on leaders */
+  MPI_Comm leaders, leaders_again;      /* MPI_COMM_NULL on other ranks; the other is for sums under way */
+  struct mm_hosts hosts, flow;  /* on leaders */
   int n_hosts;
   int *host_of, *local_of;      /* of each rank: its host, its place among the ranks of that */
   int *leader_of;               /* of each host */
@@ -90,6 +90,7 @@ static mm_status
 find_hosts (struct mm_comm *c, struct mpi *m, MPI_Comm here)
 {
   int host = 0;
+  mm_status st;
 
   MPI_Comm_rank (here, &c->local_rank);
   MPI_Comm_size (here, &c->local_size);
@@ -99,6 +100,7 @@ find_hosts (struct mm_comm *c, struct mpi *m, MPI_Comm here)
       MPI_Comm_rank (m->leaders, &host);
       MPI_Comm_size (m->leaders, &m->n_hosts);
       MPI_Comm_set_errhandler (m->leaders, MPI_ERRORS_RETURN);
+      MPI_Comm_dup (m->leaders, &m->leaders_again);
     }
   MPI_Bcast (&host, 1, MPI_INT, 0, here);
   MPI_Bcast (&m->n_hosts, 1, MPI_INT, 0, here);
@@ -109,7 +111,8 @@ find_hosts (struct mm_comm *c, struct mpi *m, MPI_Comm here)
       m->leader_of[m->host_of[r]] = r;
   if (m->leaders == MPI_COMM_NULL)
     return MM_OK;
-  return mm_hosts_open (&m->hosts, m->leaders, host, m->n_hosts, m->leader_of);
+  st = mm_hosts_open (&m->hosts, m->leaders, host, m->n_hosts, m->leader_of);
+  return st == MM_OK ? mm_hosts_open (&m->flow, m->leaders_again, host, m->n_hosts, m->leader_of) : st;
 }
 
 /* The worst status of the ranks of HERE, before they have a window to agree in.  */
@@ -161,7 +164,7 @@ open_mpi (struct mm_comm *c, bool flat)
   if (st < 0)
     return st;
   m->flat = flat;
-  m->leaders = MPI_COMM_NULL;
+  m->leaders = m->leaders_again = MPI_COMM_NULL;
   c->state = m;
   st = start_mpi (c);
   if (st == MM_OK)
@@ -208,6 +211,9 @@ mpi_close (struct mm_comm *c)
     nanosleep (&while_rank_0_tells, NULL);
   mm_comm_close (m->local);
   mm_hosts_close (&m->hosts);
+  mm_hosts_close (&m->flow);
+  if (m->leaders_again != MPI_COMM_NULL && c->broken == MM_OK)
+    MPI_Comm_free (&m->leaders_again);
   if (m->leaders != MPI_COMM_NULL && c->broken == MM_OK)
     MPI_Comm_free (&m->leaders);
   free (m->host_of);
@@ -241,7 +247,7 @@ tell_host (struct mpi *m, mm_status st)
 static void
 set_timeouts (struct mm_comm *c, struct mpi *m)
 {
-  m->hosts.timeout = c->timeout;
+  m->hosts.timeout = m->flow.timeout = c->timeout;
   /* A leader that waits for another host is the first to lose patience, and tells.  */
   if (m->local)
     m->local->timeout = m->n_hosts > 1 && c->timeout > 0 ? 2 * c->timeout + 10 : c->timeout;
@@ -314,24 +320,95 @@ mpi_sum (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count)
   return st == MM_OK ? spread (m, data, count * mm_sum_size (type)) : st;
 }
 
-/* Where each host has one rank this spares half of the messages.  */
+/* The I-th part of each host's ranks between hosts: of the leader's sum over its host.  */
+static mm_status
+reduce_parts (struct mm_comm *c, struct mpi *m, enum mm_sum_type type, void *data, int i)
+{
+  for (int host = 0; host < m->n_hosts; host++)
+    m->local_parts[host] = (struct mm_range) { 0, 0 };
+  for (int r = 0; r < c->size; r++)
+    if (m->local_of[r] == i)
+      m->local_parts[m->host_of[r]] = m->parts[r];
+  return mm_hosts_reduce (&m->hosts, type, data, m->local_parts);
+}
+
+/* Leaders exchange only what is of their ranks' parts, half of the messages of a sum.  */
 static mm_status
 mpi_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t count, size_t grain)
 {
   struct mpi *m = c->state;
+  mm_status st = MM_OK;
+  int most = 0;                 /* ranks of a host */
 
   if (m->n_hosts == 1)
     {
       set_timeouts (c, m);
       return m->local ? m->local->transport->reduce_scatter (m->local, type, data, count, grain) : MM_OK;
     }
-  if (m->n_hosts < c->size)
-    return mpi_sum (c, type, data, count);
   set_timeouts (c, m);
   for (int r = 0; r < c->size; r++)
-    m->parts[m->host_of[r]] = mm_range_of (c, r, count, mm_sum_size (type), grain);
-  return mm_hosts_reduce (&m->hosts, type, data, m->parts);
+    {
+      m->parts[r] = mm_range_of (c, r, count, mm_sum_size (type), grain);
+      most = m->local_of[r] >= most ? m->local_of[r] + 1 : most;
+    }
+  if (m->local)
+    st = m->local->transport->sum (m->local, type, data, count);
+  for (int i = 0; i < most && st == MM_OK && is_leader (m); i++)
+    st = tell_host (m, reduce_parts (c, m, type, data, i));
+  for (int r = 0; r < c->size && st == MM_OK; r++)
+    if (m->host_of[r] == m->host_of[c->rank] && m->parts[r].from < m->parts[r].to)
+      st = spread (m, (char *) data + m->parts[r].from, m->parts[r].to - m->parts[r].from);
+  return st;
 }
+
+/* ---- a sum under way ---- */
+
+/* The same sum on the ranks of this host.  */
+static void
+set_local_flow (struct mm_comm *c, struct mpi *m)
+{
+  set_timeouts (c, m);
+  if (m->local)
+    m->local->flow = c->flow;
+}
+
+/* Leaders send a piece when it is summed on their host.  Where hosts share the sum out, the end does it all.  */
+static mm_status
+mpi_advance (struct mm_comm *c)
+{
+  struct mpi *m = c->state;
+  size_t ready = c->flow.handed;
+  mm_status st = MM_OK;
+
+  if (m->n_hosts > 1 && c->flow.grain)
+    return MM_OK;
+  set_local_flow (c, m);
+  if (m->local)
+    {
+      st = m->local->transport->advance (m->local);
+      ready = mm_shm_summed (m->local);
+    }
+  return st == MM_OK ? AMONG_HOSTS (m, mm_hosts_advance (&m->flow, &c->flow, ready)) : st;
+}
+
+static mm_status
+mpi_finish (struct mm_comm *c)
+{
+  struct mpi *m = c->state;
+  struct mm_flow *f = &c->flow;
+  mm_status st = MM_OK;
+
+  if (m->n_hosts > 1 && f->grain)
+    return mpi_reduce_scatter (c, f->type, f->data, f->count, f->grain);
+  set_local_flow (c, m);
+  if (m->local)
+    st = m->local->transport->finish (m->local);
+  if (st == MM_OK)
+    st = AMONG_HOSTS (m, mm_hosts_finish (&m->flow, f));
+  return st == MM_OK ? spread (m, f->data, f->count * mm_sum_size (f->type)) : st;
+}
+
+/* ---- parts ---- */
 
 static mm_status
 mpi_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t grain)
@@ -356,11 +433,11 @@ mpi_all_gather (struct mm_comm *c, void *data, size_t count, size_t size, size_t
 const struct mm_transport mm_transport_mpi = {
   .name = "mpi+shm", .open = mpi_open, .close = mpi_close, .alloc = mpi_alloc, .barrier = mpi_barrier,
   .broadcast = mpi_broadcast, .sum = mpi_sum, .reduce_scatter = mpi_reduce_scatter,
-  .all_gather = mpi_all_gather
+  .all_gather = mpi_all_gather, .advance = mpi_advance, .finish = mpi_finish
 };
 
 const struct mm_transport mm_transport_mpi_flat = {
   .name = "mpi", .open = mpi_open_flat, .close = mpi_close, .alloc = mpi_alloc, .barrier = mpi_barrier,
   .broadcast = mpi_broadcast, .sum = mpi_sum, .reduce_scatter = mpi_reduce_scatter,
-  .all_gather = mpi_all_gather
+  .all_gather = mpi_all_gather, .advance = mpi_advance, .finish = mpi_finish
 };

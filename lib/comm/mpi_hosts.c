@@ -43,7 +43,7 @@ mm_hosts_open (struct mm_hosts *h, MPI_Comm comm, int host, int n, int *leaders)
   if (st == MM_OK)
     st = mm_alloc ("messages of hosts", 2 * (size_t) n, sizeof *h->peers, &h->peers);
   if (st == MM_OK)
-    st = mm_alloc ("messages of hosts", 2 * (size_t) n, sizeof *h->done, &h->done);
+    st = mm_alloc ("messages of hosts", (size_t) n, sizeof *h->pieces, &h->pieces);
   return st == MM_OK ? mm_alloc ("messages of hosts", (size_t) n, sizeof *h->in, &h->in) : st;
 }
 
@@ -53,7 +53,7 @@ mm_hosts_close (struct mm_hosts *h)
   free (h->scratch);
   free (h->requests);
   free (h->peers);
-  free (h->done);
+  free (h->pieces);
   free (h->in);
 }
 
@@ -188,34 +188,52 @@ mm_hosts_broadcast (struct mm_hosts *h, void *data, size_t bytes, int root)
   return st;
 }
 
-/* One round: PIECES[host] of DATA becomes the sum on its host.  */
+/* A round has two halves, each of messages to be waited for.  The first: PIECES[host] of DATA goes to its host,
+   which ...  */
 static mm_status
-reduce_round (struct mm_hosts *h, enum mm_sum_type type, char *data, const struct mm_range *pieces)
+post_pieces (struct mm_hosts *h, char *data, const struct mm_range *pieces)
 {
   struct mm_range mine = pieces[h->host];
   size_t bytes = mine.to - mine.from;
-  void *sum = data + mine.from;
   mm_status st = MM_OK;
 
   for (int peer = 0; peer < h->n && st == MM_OK; peer++)
     {
-      h->in[peer] = peer == h->host ? sum : h->scratch + (size_t) peer * bytes;
+      h->in[peer] = peer == h->host ? data + mine.from : h->scratch + (size_t) peer * bytes;
       if (peer != h->host)
         st = post (h, false, h->in[peer], bytes, peer, SUM);
     }
   for (int peer = 0; peer < h->n && st == MM_OK; peer++)
     if (peer != h->host)
       st = post (h, true, data + pieces[peer].from, pieces[peer].to - pieces[peer].from, peer, SUM);
-  if (st == MM_OK)
-    st = wait_all (h, SUM);
-  if (st == MM_OK && bytes > 0)
-    mm_sum_buffers (type, h->in, h->n, &sum, 1, 0, bytes / mm_sum_size (type));
   return st;
 }
 
-/* One round: PIECES[host] of DATA goes from each host to all.  */
+/* ... adds it up.  */
+static void
+add_up (struct mm_hosts *h, enum mm_sum_type type, const struct mm_range *pieces)
+{
+  size_t bytes = pieces[h->host].to - pieces[h->host].from;
+
+  if (bytes > 0)
+    mm_sum_buffers (type, h->in, h->n, &h->in[h->host], 1, 0, bytes / mm_sum_size (type));
+}
+
 static mm_status
-gather_round (struct mm_hosts *h, char *data, const struct mm_range *pieces)
+reduce_round (struct mm_hosts *h, enum mm_sum_type type, char *data, const struct mm_range *pieces)
+{
+  mm_status st = post_pieces (h, data, pieces);
+
+  if (st == MM_OK)
+    st = wait_all (h, SUM);
+  if (st == MM_OK)
+    add_up (h, type, pieces);
+  return st;
+}
+
+/* The second half: PIECES[host] of DATA goes from each host to all.  */
+static mm_status
+post_sums (struct mm_hosts *h, char *data, const struct mm_range *pieces)
 {
   struct mm_range mine = pieces[h->host];
   mm_status st = MM_OK;
@@ -227,7 +245,27 @@ gather_round (struct mm_hosts *h, char *data, const struct mm_range *pieces)
         if (st == MM_OK)
           st = post (h, true, data + mine.from, mine.to - mine.from, peer, PARTS);
       }
+  return st;
+}
+
+static mm_status
+gather_round (struct mm_hosts *h, char *data, const struct mm_range *pieces)
+{
+  mm_status st = post_sums (h, data, pieces);
+
   return st == MM_OK ? wait_all (h, PARTS) : st;
+}
+
+/* The PIECES of a round on N elements of SIZE from element AT on.  */
+static void
+cut_round (const struct mm_hosts *h, size_t at, size_t n, size_t size, struct mm_range *pieces)
+{
+  for (int host = 0; host < h->n; host++)
+    {
+      mm_share (n, GRAIN, host, h->n, &pieces[host].from, &pieces[host].to);
+      pieces[host].from = (at + pieces[host].from) * size;
+      pieces[host].to = (at + pieces[host].to) * size;
+    }
 }
 
 mm_status
@@ -241,12 +279,7 @@ mm_hosts_sum (struct mm_hosts *h, enum mm_sum_type type, void *data, size_t coun
     {
       size_t n = count - at < most ? count - at : most;
 
-      for (int host = 0; host < h->n; host++)
-        {
-          mm_share (n, GRAIN, host, h->n, &pieces[host].from, &pieces[host].to);
-          pieces[host].from = (at + pieces[host].from) * size;
-          pieces[host].to = (at + pieces[host].to) * size;
-        }
+      cut_round (h, at, n, size, pieces);
       st = reduce_round (h, type, data, pieces);
       if (st == MM_OK)
         st = gather_round (h, data, pieces);
@@ -254,6 +287,81 @@ mm_hosts_sum (struct mm_hosts *h, enum mm_sum_type type, void *data, size_t coun
   free (pieces);
   return st;
 }
+
+/* ---- a sum under way ---- */
+
+/* Post the next round of the piece at hand.  */
+static mm_status
+begin_round (struct mm_hosts *h, const struct mm_flow *f)
+{
+  size_t size = mm_sum_size (f->type), most = ROUND / size, from, to, n;
+
+  mm_flow_piece (f, h->done, &from, &to);
+  n = to - from - h->at < most ? to - from - h->at : most;
+  cut_round (h, from + h->at, n, size, h->pieces);
+  h->at += n;
+  if (h->at == to - from)
+    {
+      h->at = 0;
+      h->done++;
+    }
+  h->phase = MM_HOSTS_REDUCING;
+  return post_pieces (h, f->data, h->pieces);
+}
+
+/* The messages of one half have come: go on to the other, or to the end of the round.  */
+static mm_status
+turn_round (struct mm_hosts *h, const struct mm_flow *f)
+{
+  if (h->phase == MM_HOSTS_GATHERING)
+    {
+      h->phase = MM_HOSTS_IDLE;
+      return MM_OK;
+    }
+  add_up (h, f->type, h->pieces);
+  h->phase = MM_HOSTS_GATHERING;
+  return post_sums (h, f->data, h->pieces);
+}
+
+mm_status
+mm_hosts_advance (struct mm_hosts *h, const struct mm_flow *f, size_t ready)
+{
+  for (;;)
+    {
+      int all = 1, code = MPI_SUCCESS;
+      mm_status st;
+
+      if (h->phase == MM_HOSTS_IDLE && h->done >= ready)
+        return MM_OK;
+      if (h->phase != MM_HOSTS_IDLE)
+        code = MPI_Testall (h->n_requests, h->requests, &all, MPI_STATUSES_IGNORE);
+      if (code != MPI_SUCCESS)
+        return fail_mpi (h, code, SUM, h->peers[0]);
+      if (!all)
+        return MM_OK;
+      h->n_requests = 0;
+      st = h->phase == MM_HOSTS_IDLE ? begin_round (h, f) : turn_round (h, f);
+      if (st < 0)
+        return st;
+    }
+}
+
+mm_status
+mm_hosts_finish (struct mm_hosts *h, const struct mm_flow *f)
+{
+  mm_status st = mm_hosts_advance (h, f, f->n);
+
+  while (st == MM_OK && h->phase != MM_HOSTS_IDLE)
+    {
+      st = wait_all (h, SUM);
+      if (st == MM_OK)
+        st = mm_hosts_advance (h, f, f->n);
+    }
+  h->done = 0;
+  return st;
+}
+
+/* ---- parts ---- */
 
 /* The longest of PARTS.  */
 static size_t

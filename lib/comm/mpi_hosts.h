@@ -23,9 +23,11 @@ struct mm_hosts
   char *scratch;                /* what other hosts sent */
   MPI_Request *requests;
   int *peers;                   /* the host of each request */
-  int *done;
   int n_requests;
   void **in;
+  struct mm_range *pieces;      /* of the round in flight */
+  enum { MM_HOSTS_IDLE, MM_HOSTS_REDUCING, MM_HOSTS_GATHERING } phase;  /* of a sum under way */
+  size_t done, at;              /* its pieces that are summed; elements of the next one that are */
 };
 
 /* Make room for N hosts; COMM is borrowed.  */
@@ -41,6 +43,11 @@ mm_status mm_hosts_sum (struct mm_hosts *h, enum mm_sum_type type, void *data, s
 /* The same for PARTS[host] of DATA only.  */
 mm_status mm_hosts_reduce (struct mm_hosts *h, enum mm_sum_type type, void *data,
                            const struct mm_range *parts) MM_NODISCARD;
+
+/* The sum under way F: advance as far as READY pieces have been handed over and messages have come; finish it.  H, and
+   its communicator, is for such sums alone.  */
+mm_status mm_hosts_advance (struct mm_hosts *h, const struct mm_flow *f, size_t ready) MM_NODISCARD;
+mm_status mm_hosts_finish (struct mm_hosts *h, const struct mm_flow *f) MM_NODISCARD;
 
 /* Each of the N_PARTS of DATA has been made by host OWNERS[part]: afterwards all hold all.  */
 mm_status mm_hosts_exchange (struct mm_hosts *h, void *data, const struct mm_range *parts, const int *owners,

@@ -14,6 +14,13 @@ mm_range_of (const struct mm_comm *c, int rank, size_t count, size_t size, size_
   return (struct mm_range) { from * size, to * size };
 }
 
+void
+mm_flow_piece (const struct mm_flow *f, size_t k, size_t *from, size_t *to)
+{
+  *from = (f->n - 1 - k) * f->piece;
+  *to = f->count - *from < f->piece ? f->count : *from + f->piece;
+}
+
 struct mm_range
 mm_range_piece (struct mm_range part, size_t done, size_t most)
 {

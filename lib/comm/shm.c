@@ -4,7 +4,10 @@
    Data that lies in memory of mm_comm_alloc is worked on in place: for a sum, each rank adds up its part of
    all ranks' buffers and writes it to all of them, so that main memory sees each element read once and written
    once for each rank.  Other data goes through the window's staging, piece by piece, in two halves by turns:
-   when the ranks meet over one half, all are done with the other.  */
+   when the ranks meet over one half, all are done with the other.
+
+   Of a sum under way, each rank counts the pieces that it has handed over and those that it has added up its part of:
+   nobody waits before the end, where the ranks meet.  */
 
 #include <config.h>
 
@@ -41,6 +44,7 @@ struct shm
   struct shared *shared;
   size_t n_shared, capacity;
   int half;                     /* of the staging, used last */
+  uint64_t pieces;              /* of all sums under way before this one */
   void **in;                    /* a buffer for each rank */
   struct mm_range *parts;
 };
@@ -344,6 +348,102 @@ shm_reduce_scatter (struct mm_comm *c, enum mm_sum_type type, void *data, size_t
   return meet (c, REDUCE_SCATTER, bytes, place);
 }
 
+/* ---- a sum under way ---- */
+
+/* The least of all ranks' counts, of this sum, of pieces handed over, or SUMMED.  */
+static size_t
+least_count (const struct mm_comm *c, bool summed)
+{
+  const struct shm *s = c->state;
+  uint64_t count = UINT64_MAX;
+
+  for (int r = 0; r < c->size; r++)
+    {
+      const struct mm_window_rank *rank = &s->hold.window->ranks[r];
+      uint64_t theirs = atomic_load_explicit (summed ? &rank->summed : &rank->handed, memory_order_acquire);
+
+      count = theirs < count ? theirs : count;
+    }
+  return count > s->pieces ? (size_t) (count - s->pieces) : 0;
+}
+
+size_t
+mm_shm_summed (const struct mm_comm *c)
+{
+  return least_count (c, true);
+}
+
+/* Add up this rank's part of piece K.  */
+static void
+add_piece (struct mm_comm *c, const struct shared *m, size_t k)
+{
+  const struct mm_flow *f = &c->flow;
+  void **all = buffers (c, m);
+  size_t from, to, mine_from, mine_to;
+
+  mm_flow_piece (f, k, &from, &to);
+  if (f->grain == 0)
+    {
+      mm_share (to - from, GRAIN, c->rank, c->size, &mine_from, &mine_to);
+      mm_sum_buffers (f->type, all, c->size, all, c->size, from + mine_from, from + mine_to);
+      return;
+    }
+  mm_comm_part (c, c->rank, f->count, f->grain, &mine_from, &mine_to);
+  from = from > mine_from ? from : mine_from;
+  to = to < mine_to ? to : mine_to;
+  if (from < to)
+    mm_sum_buffers (f->type, all, c->size, &all[c->rank], 1, from, to);
+}
+
+static mm_status
+shm_advance (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+  struct mm_window_rank *me = &s->hold.window->ranks[c->rank];
+  const struct mm_flow *f = &c->flow;
+  size_t done = (size_t) (atomic_load_explicit (&me->summed, memory_order_relaxed) - s->pieces), ready;
+  struct shared m;
+  uint64_t place;
+
+  if (!find_shared (c, f->data, f->count * mm_sum_size (f->type), &place, &m))
+    return MM_OK;
+  atomic_store_explicit (&me->handed, s->pieces + f->handed, memory_order_release);
+  ready = done < f->handed ? least_count (c, false) : 0;
+  for (; done < ready; done++)
+    {
+      add_piece (c, &m, done);
+      atomic_store_explicit (&me->summed, s->pieces + done + 1, memory_order_release);
+    }
+  return MM_OK;
+}
+
+static mm_status
+shm_finish (struct mm_comm *c)
+{
+  struct shm *s = c->state;
+  const struct mm_flow *f = &c->flow;
+  size_t bytes = f->count * mm_sum_size (f->type);
+  struct shared m;
+  uint64_t place;
+  mm_status st;
+
+  if (!find_shared (c, f->data, bytes, &place, &m))
+    return f->grain ? shm_reduce_scatter (c, f->type, f->data, f->count, f->grain)
+                    : shm_sum (c, f->type, f->data, f->count);
+  /* Whoever is early begins with what is there.  */
+  st = shm_advance (c);
+  if (st == MM_OK)
+    st = meet (c, SUM, bytes, place);
+  if (st == MM_OK)
+    st = shm_advance (c);
+  if (st == MM_OK)
+    st = meet (c, SUM, bytes, place);
+  s->pieces += f->n;
+  return st;
+}
+
+/* ---- parts ---- */
+
 /* Through the staging, piece by piece.  */
 static mm_status
 exchange_staged (struct mm_comm *c, char *data, size_t bytes, const struct mm_range *parts)
@@ -460,5 +560,5 @@ shm_close (struct mm_comm *c)
 const struct mm_transport mm_transport_shm = {
   .name = "shm", .open = shm_open_window, .close = shm_close, .alloc = shm_alloc, .barrier = shm_barrier,
   .broadcast = shm_broadcast, .sum = shm_sum, .reduce_scatter = shm_reduce_scatter,
-  .all_gather = shm_all_gather
+  .all_gather = shm_all_gather, .advance = shm_advance, .finish = shm_finish
 };

@@ -40,6 +40,8 @@ struct mm_window_rank
     uint32_t kind;
     uint64_t bytes, place;
   } calls[2];                   /* by the last bit of sequence: a rank is one meeting ahead at most */
+  _Alignas (MM_WINDOW_LINE) _Atomic uint64_t handed;    /* pieces of sums under way, since the ranks joined: that */
+  _Atomic uint64_t summed;                              /* this rank has handed over, has added up its part of */
 };
 
 struct mm_window

@@ -315,3 +315,9 @@ mm_loader_next (struct mm_loader *l, uint64_t step, const struct mm_batch **b, d
     c->next += l->world_size;
   return st;
 }
+
+bool
+mm_loader_is_last (const struct mm_loader *l)
+{
+  return !cursor_more (&l->consumer, l);
+}

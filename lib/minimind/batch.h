@@ -81,4 +81,7 @@ void mm_loader_close (struct mm_loader *l);     /* accepts NULL */
 mm_status mm_loader_next (struct mm_loader *l, uint64_t step, const struct mm_batch **b,
                           double *waited) MM_NODISCARD;
 
+/* Is the micro-batch that came last the last one of its window for this rank?  */
+bool mm_loader_is_last (const struct mm_loader *l);
+
 #endif /* MINIMIND_BATCH_H */

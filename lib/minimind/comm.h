@@ -78,6 +78,26 @@ mm_status mm_comm_reduce_scatter_i64 (struct mm_comm *c, int64_t *data, size_t c
 mm_status mm_comm_reduce_scatter_f32 (struct mm_comm *c, float *data, size_t count,
                                       size_t grain) MM_NODISCARD;
 
+/* ---- a sum under way ----
+
+   The same sums, in pieces, while the caller still makes the data: begin, hand over what is ready from the end of DATA
+   on, end.  Other calls may come in between, but no second such sum (MM_EINVAL).  */
+
+/* Begin the sum over ranks of DATA; GRAIN 0: on all ranks, else this rank's part only, as reduce-scatter.  PIECE (> 0):
+   elements that are handed over together, the same on all ranks.  Touches nothing yet.  */
+mm_status mm_comm_begin_i64 (struct mm_comm *c, int64_t *data, size_t count, size_t grain, size_t piece) MM_NODISCARD;
+mm_status mm_comm_begin_f32 (struct mm_comm *c, float *data, size_t count, size_t grain, size_t piece) MM_NODISCARD;
+
+/* All from element FROM on is this rank's last word, and is no longer the caller's until the end.  Adds up whole pieces
+   that all ranks have handed over, as far as that goes without waiting for any: in memory of mm_comm_alloc, and where
+   messages alone are sent; elsewhere the end does it all.  Another call with the same FROM goes on with it.  */
+mm_status mm_comm_hand_over (struct mm_comm *c, size_t from) MM_NODISCARD;
+
+/* The rest is handed over, too; wait until all of it is summed.  */
+mm_status mm_comm_end (struct mm_comm *c) MM_NODISCARD;
+
+/* ---- parts ---- */
+
 /* Every rank has made its own part of DATA, COUNT elements of SIZE bytes: afterwards all hold all of it.  */
 mm_status mm_comm_all_gather (struct mm_comm *c, void *data, size_t count, size_t size,
                               size_t grain) MM_NODISCARD;

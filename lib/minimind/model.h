@@ -118,6 +118,13 @@ mm_status mm_model_evaluate (struct mm_pass *p, const struct mm_batch *b, struct
 mm_status mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad,
                              struct mm_loss *loss, double *seconds) MM_NODISCARD;
 
+/* While mm_model_gradient works, it calls FN (ARG, FROM): what it adds to the elements of GRAD from FROM up is queued,
+   so that they are final once the backend has done it (mm_backend_sync; at once on the CPU), if the micro-batch is
+   the last.  FROM falls from call to call, at least once a layer; what is below the last is final when
+   mm_model_gradient returns.  A failure of FN ends the pass with its status.  FN NULL: no more.  */
+typedef mm_status mm_pass_final_fn (void *arg, size_t from);
+void mm_pass_on_final (struct mm_pass *p, mm_pass_final_fn *fn, void *arg);
+
 /* Forward only, all logits: LOGITS [rows*seq_len, vocab] on the host.  For tests and small inputs.  */
 mm_status mm_model_logits (struct mm_pass *p, const struct mm_batch *b, float *logits) MM_NODISCARD;
 

@@ -164,6 +164,18 @@ attention_grad (const struct mm_run *run, size_t l, int64_t *grad, float *dw, in
                 : norm_grad (run, lm->in, lm->in_rms, layer->in_norm, true, grad, dw, overflow);
 }
 
+/* The gradients of all from layer L's norm at OFFSET on are final; of an adapter, those from layer L on.  Parameters
+   lie in the order of the layers, and a layer's in the order of the forward pass.  */
+static mm_status
+tell_final (const struct mm_run *run, size_t l, size_t offset)
+{
+  const struct mm_lora *lora = run->model->lora;
+
+  if (!run->final || (lora && offset != run->model->layers[l].in_norm))
+    return MM_OK;
+  return run->final (run->final_arg, lora ? lora->sites[l * MM_SITES].a : offset);
+}
+
 mm_status
 mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw, int *overflow)
 {
@@ -175,7 +187,11 @@ mm_run_backward (const struct mm_run *run, int64_t *grad, float *dw, int *overfl
     {
       st = ffn_grad (run, l, grad, dw, overflow);
       if (st == MM_OK)
+        st = tell_final (run, l, m->layers[l].mid_norm);
+      if (st == MM_OK)
         st = attention_grad (run, l, grad, dw, overflow);
+      if (st == MM_OK)
+        st = tell_final (run, l, m->layers[l].in_norm);
     }
   return st;
 }

@@ -161,6 +161,9 @@ struct mm_run
   float *u, *d_u;               /* [n, lora_width]: inside an adapter, and its gradient; NULL without one */
   size_t lora_width;
 
+  mm_pass_final_fn *final;      /* told how far gradients are final; NULL: nobody */
+  void *final_arg;
+
   float *d;                     /* [n, H]: gradient of the residual stream */
   float *d_qkv, *d_out, *d_qk;  /* [n, ...]: gradients on the way through attention, in ffn's
                                    memory, d_qkv over heads; d_qk for Qwen3 alone */

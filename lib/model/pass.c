@@ -226,6 +226,13 @@ mm_model_gradient (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, s
   return MM_OK;
 }
 
+void
+mm_pass_on_final (struct mm_pass *p, mm_pass_final_fn *fn, void *arg)
+{
+  p->run.final = fn;
+  p->run.final_arg = arg;
+}
+
 /* Logits of COUNT rows of run->normed from FIRST on, to the host through CHUNK (device).  */
 static mm_status
 chunk_logits (struct mm_pass *p, size_t first, size_t count, float *chunk, float *logits)

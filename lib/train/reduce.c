@@ -1,12 +1,14 @@
 /* reduce.c -- sum the gradient of a window over the ranks.
    SPDX-License-Identifier: Apache-2.0
 
-   Once a step, after the last micro-batch.  Exact: 64-bit integers, whose sum has no order.  Fast: float32,
-   half the data, in an order that depends on the ranks.  Where ranks share the update, each needs the sum of
-   its part only.  */
+   Once a step: bucket by bucket, from the last parameters to the first, as the backward pass of a rank's last
+   micro-batch finishes them; nobody waits for another rank before all have run theirs.  Exact: 64-bit integers, whose
+   sum has no order.  Fast: float32, half the data, in an order that depends on the ranks.  Where ranks share the
+   update, each needs the sum of its part only.  */
 
 #include <config.h>
 
+#include <minimind/log.h>
 #include <minimind/ops.h>
 
 #include "trainer.h"
@@ -20,80 +22,90 @@ bucket_elements (const struct mm_trainer *t, size_t size)
   return n ? n : MM_GRAD_BLOCK;
 }
 
-/* Buckets from the last to the first: backward ends with the first.  */
-static mm_status
-sum_buckets (struct mm_trainer *t, int64_t *integers, float *floats)
+mm_status
+mm_trainer_reduce_begin (struct mm_trainer *t)
 {
-  size_t n = mm_model_trained (t->model).size;
-  size_t bucket = bucket_elements (t, floats ? sizeof *floats : sizeof *integers);
-  mm_status st = MM_OK;
+  size_t n = mm_model_trained (t->model).size, grain = t->config->zero ? MM_GRAD_BLOCK : 0;
+  int64_t *grad = mm_backend_host (t->backend, t->optimizer.grad);
+  mm_status st;
 
-  for (size_t end = n, from; end > 0 && st == MM_OK; end = from)
-    {
-      from = (end - 1) / bucket * bucket;
-      st = floats ? mm_comm_sum_f32 (t->comm, floats + from, end - from)
-                  : mm_comm_sum_i64 (t->comm, integers + from, end - from);
-    }
+  t->reduction = (struct mm_reduction) { .open = n };
+  if (mm_comm_size (t->comm) == 1)
+    return MM_OK;
+  if (!grad)
+    return mm_fail (MM_EUNSUP, "backend %s: gradients cannot be summed over ranks", mm_backend_name (t->backend));
+  st = t->config->fast ? mm_comm_begin_f32 (t->comm, t->floats, n, grain, bucket_elements (t, sizeof *t->floats))
+                       : mm_comm_begin_i64 (t->comm, grad, n, grain, bucket_elements (t, sizeof *grad));
+  t->reduction.on = st == MM_OK;
   return st;
 }
 
-/* The gradient as the host sees it.  */
+/* All from element FROM on is final.  As floats it is the sum, not the mean: divided by one target.  */
 static mm_status
-host_gradient (struct mm_trainer *t, int64_t **grad)
+hand_over (struct mm_trainer *t, size_t from)
 {
-  *grad = mm_backend_host (t->backend, t->optimizer.grad);
-  return *grad ? MM_OK : mm_fail (MM_EUNSUP, "backend %s: gradients cannot be summed over ranks",
-                                  mm_backend_name (t->backend));
-}
+  struct mm_reduction *r = &t->reduction;
+  mm_status st = MM_OK;
 
-static mm_status
-reduce_exact (struct mm_trainer *t)
-{
-  int64_t *grad;
-  mm_status st = host_gradient (t, &grad);
-
-  if (st < 0)
-    return st;
-  if (t->config->zero)
-    return mm_comm_reduce_scatter_i64 (t->comm, grad, mm_model_trained (t->model).size, MM_GRAD_BLOCK);
-  return sum_buckets (t, grad, NULL);
-}
-
-/* Integers to floats (of the sum, not of the mean: divided by one target), and back.  */
-static mm_status
-reduce_fast (struct mm_trainer *t, int *overflow)
-{
-  struct mm_optimizer *o = &t->optimizer;
-  size_t n = mm_model_trained (t->model).size;
-  mm_status st = mm_grad_values (t->backend, o->grad, n, 1, t->floats);
-
+  if (t->config->fast && from < r->open)
+    st = mm_grad_values (t->backend, t->optimizer.grad + from, r->open - from, 1, t->floats + from);
   if (st == MM_OK)
     st = mm_backend_sync (t->backend);
-  if (st == MM_OK)
-    st = t->config->zero ? mm_comm_reduce_scatter_f32 (t->comm, t->floats, n, MM_GRAD_BLOCK)
-                         : sum_buckets (t, NULL, t->floats);
-  if (st == MM_OK)
-    st = mm_optimizer_skip (t->model, o);
-  if (st == MM_OK)
-    st = mm_accumulate (t->backend, t->floats + o->first, o->count, o->grad + o->first, overflow);
-  return st == MM_OK ? mm_backend_sync (t->backend) : st;
+  r->open = from;
+  return st == MM_OK ? mm_comm_hand_over (t->comm, from) : st;
 }
 
 mm_status
-mm_trainer_reduce (struct mm_trainer *t, int *overflow)
+mm_trainer_reduce_more (void *trainer, size_t from)
 {
-  int64_t too_large = 0;
+  struct mm_trainer *t = trainer;
+  struct mm_reduction *r = &t->reduction;
+  double now = mm_now ();
   mm_status st;
 
-  if (mm_comm_size (t->comm) == 1)
-    return MM_OK;
-  if (!t->config->fast)
-    return reduce_exact (t);
-  st = reduce_fast (t, overflow);
+  if (r->began <= 0)
+    r->began = now;
+  st = hand_over (t, from);
+  r->seconds += mm_now () - now;
+  return st;
+}
+
+/* Floats of the sum to integers again.  */
+static mm_status
+take_floats (struct mm_trainer *t, int *overflow)
+{
+  struct mm_optimizer *o = &t->optimizer;
+  int64_t too_large;
+  mm_status st = mm_optimizer_skip (t->model, o);
+
+  if (st == MM_OK)
+    st = mm_accumulate (t->backend, t->floats + o->first, o->count, o->grad + o->first, overflow);
+  if (st == MM_OK)
+    st = mm_backend_sync (t->backend);
   too_large = *overflow != 0;
   if (st == MM_OK)
     st = mm_comm_sum_i64 (t->comm, &too_large, 1);
   *overflow = too_large != 0;
+  return st;
+}
+
+mm_status
+mm_trainer_reduce_end (struct mm_trainer *t, int *overflow)
+{
+  struct mm_reduction *r = &t->reduction;
+  double now = mm_now ();
+  mm_status st;
+
+  if (!r->on)
+    return MM_OK;
+  r->on = false;
+  st = hand_over (t, 0);
+  if (st == MM_OK)
+    st = mm_comm_end (t->comm);
+  if (st == MM_OK && t->config->fast)
+    st = take_floats (t, overflow);
+  r->seconds += mm_now () - now;
+  r->all_seconds = mm_now () - (r->began > 0 ? r->began : now);
   return st;
 }
 

@@ -74,7 +74,7 @@ write_metrics (struct mm_report *r)
 
   if (r->log)
     mm_runlog_metrics (r->log, f->step,
-                       json_pack ("{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
+                       json_pack ("{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o*}",
                                   "step", (json_int_t) f->step,
                                   "loss", number (loss),
                                   "learning_rate", number (f->rate),
@@ -82,8 +82,9 @@ write_metrics (struct mm_report *r)
                                   "target_tokens", (json_int_t) r->targets,
                                   "tokens_per_second", number (speed),
                                   "peak_share", number (speed * r->token_flops / r->peak),
-                                  "seconds", seconds_object (r->seconds)));
-  r->loss_sum = 0;
+                                  "seconds", seconds_object (r->seconds),
+                                  "reduction_seconds", r->ranks > 1 ? number (r->reduction) : NULL));
+  r->loss_sum = r->reduction = 0;
   r->targets = r->tokens = 0;
   memset (r->seconds, 0, sizeof r->seconds);
 }
@@ -149,6 +150,8 @@ mm_report_step (struct mm_report *r, const struct mm_step_facts *f)
       r->targets += f->targets;
     }
   r->tokens += f->tokens;
+  r->reduction += f->reduction;
+  r->all_reduction += f->reduction;
   for (int i = 0; i < MM_STEP_PHASES; i++)
     {
       r->seconds[i] += f->seconds[i];
@@ -220,8 +223,9 @@ mm_report_end (struct mm_report *r)
            percent * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]), percent * r->all[MM_UPDATE],
            percent * r->all[MM_DATA], percent * r->all[MM_SAVE], percent * r->all[MM_EVAL]);
   if (r->ranks > 1)
-    mm_info ("%d ranks: %.1f%% summing gradients, %.1f%% waiting for each other", r->ranks,
-             percent * r->all[MM_REDUCE], percent * r->all[MM_WAIT]);
+    mm_info ("%d ranks: %.1f%% summing gradients (%.3g s, of which %.3g s beside other work), %.1f%% waiting for each"
+             " other", r->ranks, percent * r->all[MM_REDUCE], r->all_reduction,
+             fmax (0, r->all_reduction - r->all[MM_REDUCE]), percent * r->all[MM_WAIT]);
   if (r->log)
     mm_runlog_event (r->log, "end", json_pack ("{s:I, s:o, s:o}", "step", (json_int_t) r->last.step,
                                                "training_seconds", number (step_seconds (r->all)),

@@ -30,6 +30,7 @@ struct mm_step_facts
   double rate, norm;            /* learning rate; gradient norm before clipping */
   bool skipped;
   double seconds[MM_STEP_PHASES];
+  double reduction;             /* s of the sum over the ranks, what was hidden included */
 };
 
 struct mm_report
@@ -50,6 +51,7 @@ struct mm_report
   uint64_t targets, tokens;
   double seconds[MM_PHASES];
   double all[MM_PHASES];        /* seconds since the start */
+  double reduction, all_reduction;      /* likewise */
   uint64_t saves;
   bool warned_data, warned_save;
   int warned_reduce;            /* times */

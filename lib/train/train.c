@@ -41,8 +41,9 @@ run_window (struct mm_trainer *t, struct window *w)
 
   while ((st = mm_loader_next (t->loader, t->state.step, &b, &w->seconds[MM_DATA])) == MM_OK && b)
     {
-      bool was_fine = !w->loss.overflow;
+      bool was_fine = !w->loss.overflow, sums = mm_comm_size (t->comm) > 1 && mm_loader_is_last (t->loader);
 
+      mm_pass_on_final (t->pass, sums ? mm_trainer_reduce_more : NULL, t);
       st = mm_model_gradient (t->pass, b, t->optimizer.grad, &w->loss, &w->seconds[MM_FORWARD]);
       if (st < 0)
         break;
@@ -50,21 +51,22 @@ run_window (struct mm_trainer *t, struct window *w)
         w->bad_sample = b->first;
       w->tokens += b->rows * b->seq_len;
     }
+  w->seconds[MM_BACKWARD] -= t->reduction.seconds;
   return st == MM_OK ? mm_backend_sync (t->backend) : st;
 }
 
-/* Sum the window over the ranks.  */
+/* Sum the window over the ranks.  The gradient's sum is brought to its end even if it is of no use.  */
 static mm_status
 reduce (struct mm_trainer *t, struct window *w)
 {
-  double began = mm_now ();
+  double began = mm_now () - t->reduction.seconds;
   int64_t sums[] = { w->loss.sum, (int64_t) w->loss.n_targets, w->loss.overflow != 0,
                      (int64_t) w->tokens, mm_signals_caught () != 0 };
   mm_status st = mm_comm_sum_i64 (t->comm, sums, sizeof sums / sizeof *sums);
 
   w->loss = (struct mm_loss) { sums[0], (uint64_t) sums[1], sums[2] != 0 };
-  if (st == MM_OK && !w->loss.overflow)
-    st = mm_trainer_reduce (t, &w->loss.overflow);
+  if (st == MM_OK)
+    st = mm_trainer_reduce_end (t, &w->loss.overflow);
   w->tokens = (uint64_t) sums[3];
   w->stop = sums[4] > 0;
   w->seconds[MM_REDUCE] += mm_now () - began;
@@ -190,7 +192,8 @@ static void
 report (struct mm_trainer *t, const struct window *w, bool skipped)
 {
   struct mm_step_facts f = { .step = t->state.step, .targets = w->loss.n_targets, .tokens = w->tokens,
-                             .rate = w->rate, .norm = w->norm, .skipped = skipped };
+                             .rate = w->rate, .norm = w->norm, .skipped = skipped,
+                             .reduction = t->reduction.all_seconds };
 
   f.loss_sum = w->loss.overflow ? NAN : ldexp ((double) w->loss.sum, -MM_FIXED_BITS);
   for (int i = 0; i < MM_STEP_PHASES; i++)
@@ -204,13 +207,22 @@ step (struct mm_trainer *t, bool *stop)
 {
   struct window w = { .bad_sample = UINT64_MAX };
   uint64_t updates = t->state.updates;
-  mm_status st = run_window (t, &w);
-  double began = mm_now ();
+  mm_status st = mm_trainer_reduce_begin (t);
+  double began;
 
+  if (st == MM_OK)
+    st = run_window (t, &w);
+  began = mm_now ();
   st = mm_comm_agree (t->comm, st);
   w.seconds[MM_WAIT] += mm_now () - began;
-  if (st == MM_OK)
-    st = reduce (t, &w);
+  if (st < 0)
+    {
+      /* Nobody leaves while others' sums still come to its memory.  */
+      mm_status ended = mm_trainer_reduce_end (t, &w.loss.overflow);
+
+      return ended < 0 ? ended : st;
+    }
+  st = reduce (t, &w);
   if (st == MM_OK)
     st = update (t, &w);
   st = mm_comm_agree (t->comm, st);

@@ -21,6 +21,16 @@
 #include "report.h"
 #include "state.h"
 
+/* The sum of a window's gradient over the ranks.  */
+struct mm_reduction
+{
+  bool on;                      /* between begin and end */
+  size_t open;                  /* elements from here on have been handed over */
+  double began;                 /* when the first were, of mm_now; 0: not yet */
+  double seconds;               /* what it took from this rank's time */
+  double all_seconds;           /* from the beginning to the end, hidden behind other work or not */
+};
+
 struct mm_trainer
 {
   const struct mm_train_config *config;
@@ -38,6 +48,7 @@ struct mm_trainer
   struct mm_optimizer optimizer;
   float *floats;                /* with --reduce=fast: the gradient as it is summed over ranks */
   bool floats_own;              /* by mm_backend_alloc */
+  struct mm_reduction reduction;
   struct mm_pass *pass;
   struct mm_loader *loader;
 
@@ -88,9 +99,12 @@ mm_status mm_trainer_check_replicas (struct mm_trainer *t) MM_NODISCARD;
 /* The optimizer, its gradient where other ranks reach it, its part of the moments.  */
 mm_status mm_trainer_make_optimizer (struct mm_trainer *t) MM_NODISCARD;
 
-/* Sum the gradient over the ranks, where they share the update only what is of this rank's part.  *OVERFLOW is
-   set on all ranks if a sum of floats is out of range.  */
-mm_status mm_trainer_reduce (struct mm_trainer *t, int *overflow) MM_NODISCARD;
+/* Sum the gradient over the ranks, where they share the update only what is of this rank's part: begin before the
+   window; more from the backward pass of its last micro-batch on this rank, a mm_pass_final_fn, waits for nobody; end
+   after it.  *OVERFLOW is set on all ranks if a sum of floats is out of range.  */
+mm_status mm_trainer_reduce_begin (struct mm_trainer *t) MM_NODISCARD;
+mm_status mm_trainer_reduce_more (void *trainer, size_t from) MM_NODISCARD;
+mm_status mm_trainer_reduce_end (struct mm_trainer *t, int *overflow) MM_NODISCARD;
 
 /* Parameters and moments, whole and on the host, between two steps.  Open makes room; gather fills it; put
    takes it over into the run's own state (parameters are to be refreshed then); close.  All collective where

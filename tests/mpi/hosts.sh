@@ -57,6 +57,10 @@ ok "two hosts of two ranks each" straight 2 0
 ok "both are in the table" sh -c 'grep "rank [01]  hosta" said && grep "rank [23]  hostb" said && grep mpi+shm said'
 ok "with moments shared out" straight 2 1
 ok "two hosts of one rank" straight 1 1
+$(buckets tiny) || exit 99
+many_buckets () { rm -rf next; across 2 $(buckets next --zero="$1") && test "$(digest_of next)" = "$(digest_of tiny)"; }
+ok "many buckets" many_buckets 0
+ok "many buckets, with moments shared out" many_buckets 1
 
 link_down ()
 {

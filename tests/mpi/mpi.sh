@@ -35,6 +35,17 @@ for cell in '2 1 0 mpi' '3 1 1 mpi' '5 1 0 mpi' '4 1 1 auto' '3 2 0 auto'; do
   ok "ranks, threads, ZeRO, transport: $cell" straight $cell
 done
 
+$(buckets tiny) || exit 99
+goal_of_tiny=$(digest_of tiny)
+many_buckets ()
+{
+  rm -rf next
+  mpi "$1" $(buckets next --zero="$2" --transport="$3") && test "$(digest_of next)" = "$goal_of_tiny"
+}
+for cell in '3 0 mpi' '2 1 mpi' '3 1 auto'; do
+  ok "many buckets, summed while backward runs: ranks, ZeRO, transport: $cell" many_buckets $cell
+done
+
 # Begun through messages, gone on with through shared memory, and the other way round.
 resumed ()
 {

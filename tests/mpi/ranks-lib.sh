@@ -17,6 +17,9 @@ pretrain ()
     --steps=12 --learning-rate=1e-2 --save-every=5 "$@"
 }
 
+# buckets OUT OPTION...: three steps of tiny, whose gradient is nine buckets.
+buckets () { out=$1; shift; pretrain "$out" --preset=tiny --steps=3 --bucket-mb=1 --threads=1 "$@"; }
+
 # ranks N COMMAND...: start it as N ranks, or as one process.
 ranks ()
 {

@@ -33,6 +33,12 @@ done
 
 small_buckets () { rm -rf next; ranks 3 $(pretrain next --bucket-mb=1 --check-replicas=2 --eval-every=4) && same next; }
 ok "small buckets, replica checks and evaluations change no bit" small_buckets
+$(buckets tiny) || exit 99
+goal_of_tiny=$(digest_of tiny)
+many_buckets () { rm -rf next; ranks "$1" $(buckets next --zero="$2") && test "$(digest_of next)" = "$goal_of_tiny"; }
+for cell in '2 0' '3 1' '4 0'; do
+  ok "many buckets, summed while backward runs: ranks, ZeRO: $cell" many_buckets $cell
+done
 fast () { rm -rf next; ranks 3 $(pretrain next --reduce=fast --zero="$1"); digest_of next >fast-"$1"; }
 ok "sums of float32" fast 0
 ok "shared out, too" fast 1

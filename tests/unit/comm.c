@@ -65,6 +65,12 @@ test_self (struct mm_comm *c)
   ok (mm_comm_reduce_scatter_i64 (c, sums, 3, 1) == MM_OK && sums[1] == -2, "reduce-scatter");
   ok (mm_comm_reduce_scatter_f32 (c, floats, 2, 0) == MM_EINVAL, "parts at multiples of 0 are refused");
   ok (mm_comm_all_gather (c, sums, 3, sizeof *sums, 1) == MM_OK && sums[1] == -2, "all-gather");
+  ok (mm_comm_begin_i64 (c, sums, 3, 0, 2) == MM_OK && mm_comm_hand_over (c, 1) == MM_OK
+      && mm_comm_end (c) == MM_OK && sums[1] == -2, "a sum under way");
+  ok (mm_comm_begin_f32 (c, floats, 2, 0, 0) == MM_EINVAL, "pieces of nothing are refused");
+  ok (mm_comm_hand_over (c, 0) == MM_EINVAL && mm_comm_end (c) == MM_EINVAL, "and going on where nothing was begun");
+  ok (mm_comm_begin_f32 (c, floats, 2, 0, 1) == MM_OK && mm_comm_begin_f32 (c, floats, 2, 0, 1) == MM_EINVAL
+      && mm_comm_hand_over (c, 3) == MM_EINVAL && mm_comm_end (c) == MM_OK, "and a second at once, and too many");
   mm_comm_part (c, 0, 10, 4, &from, &to);
   ok (from == 0 && to == 10, "one rank has the only part");
   ok (mm_comm_alloc (c, "x", 8, &p) == MM_OK && !p, "no memory to share with nobody");
@@ -260,6 +266,57 @@ broadcasts_are_right (struct mm_comm *c, int64_t *x, int rank, int size)
   return 1;
 }
 
+/* A sum under way of COUNT elements, handed over in odd steps between which other calls are made.  */
+static int
+flow_is_right (struct mm_comm *c, int64_t *x, float *f, size_t count, size_t grain, size_t piece)
+{
+  int rank = mm_comm_rank (c), size = mm_comm_size (c);
+  size_t from = 0, to = count, at = count;
+  int64_t other = 1;
+  mm_status st = f ? mm_comm_begin_f32 (c, f, count, grain, piece) : mm_comm_begin_i64 (c, x, count, grain, piece);
+
+  while (st == MM_OK && at > count / 5)
+    {
+      size_t step = count / 7 + 1, next = at > step ? at - step : 0;
+
+      for (size_t i = next; i < at; i++)
+        if (f)
+          f[i] = (float) value (rank, i);
+        else
+          x[i] = value (rank, i);
+      at = next;
+      st = mm_comm_hand_over (c, at);
+      if (st == MM_OK && step % 2)
+        st = mm_comm_sum_i64 (c, &other, 1);
+    }
+  for (size_t i = 0; i < at; i++)
+    if (f)
+      f[i] = (float) value (rank, i);
+    else
+      x[i] = value (rank, i);
+  if (st < 0 || mm_comm_end (c) < 0)
+    return 0;
+  if (grain)
+    mm_comm_part (c, rank, count, grain, &from, &to);
+  for (size_t i = from; i < to; i++)
+    if (f ? f[i] != (float) total (size, i) : x[i] != total (size, i))
+      return 0;
+  return 1;
+}
+
+static int
+flows_are_right (struct mm_comm *c, int64_t *x, float *f)
+{
+  static const size_t grains[] = { 0, 7, 4096 }, pieces[] = { 1000, 4096, MOST + 1 };
+
+  for (size_t k = 0; k < N_COUNTS; k++)
+    for (size_t i = 0; i < 3; i++)
+      if (!flow_is_right (c, x, NULL, counts[k], grains[i], pieces[(k + i) % 3])
+          || !flow_is_right (c, x, f, counts[k], grains[i], pieces[(k + i) % 3]))
+        return 0;
+  return mm_comm_begin_i64 (c, x, 0, 0, 1) == MM_OK && mm_comm_end (c) == MM_OK;
+}
+
 static int
 operations (struct mm_comm *c, int rank, int size)
 {
@@ -279,7 +336,7 @@ operations (struct mm_comm *c, int rank, int size)
       float *f = (float *) (x + MOST);
 
       good = sums_are_right (c, x, f, rank, size) && parts_are_right (c, x, f, rank, size)
-             && broadcasts_are_right (c, x, rank, size);
+             && broadcasts_are_right (c, x, rank, size) && flows_are_right (c, x, f);
       if (!good)
         return 3 + i;
     }

@@ -250,6 +250,40 @@ test_documents (struct mm_model *m, struct mm_pass *p)
   mm_batch_free (&alone);
 }
 
+/* How far gradients were said to be final, and what they were then.  */
+struct finals
+{
+  const int64_t *grad, *want;
+  size_t from, size, calls;
+  bool right;
+};
+
+static mm_status
+note_final (void *arg, size_t from)
+{
+  struct finals *f = arg;
+
+  f->right &= from < f->from && memcmp (f->grad + from, f->want + from, (f->size - from) * sizeof *f->want) == 0;
+  f->from = from;
+  f->calls++;
+  return f->calls == 100 ? MM_EIO : MM_OK;
+}
+
+static void
+test_final (struct mm_pass *p, const struct mm_batch *b, int64_t *grad, const int64_t *want, size_t size)
+{
+  struct finals f = { grad, want, size, size, 0, true };
+  struct mm_loss loss = { 0 };
+
+  memset (grad, 0, size * sizeof *grad);
+  mm_pass_on_final (p, note_final, &f);
+  must (mm_model_gradient (p, b, grad, &loss, NULL));
+  ok (f.right && f.calls >= 2, "what is said to be final is, before the rest");
+  f.calls = 99;
+  ok (mm_model_gradient (p, b, grad, &loss, NULL) == MM_EIO, "who is told may end the pass");
+  mm_pass_on_final (p, NULL, NULL);
+}
+
 static void
 test_gradient (struct mm_model *m, struct mm_pass *p)
 {
@@ -282,6 +316,7 @@ test_gradient (struct mm_model *m, struct mm_pass *p)
         zero &= once[v * h + k] == 0;
       unused_zero &= used || zero;
     }
+  test_final (p, &b, grad, once, size);
   ok (unused_zero, "an untied embedding has a gradient only where it was read");
   mm_backend_release (be, grad);
   free (once);

@@ -19,10 +19,10 @@
 static struct mm_runlog *runlog;
 
 static struct mm_report
-begin (uint64_t log_every)
+begin (uint64_t log_every, int ranks)
 {
   struct mm_report r = { .log = runlog, .token_flops = 50, .peak = 1000, .total = 100, .log_every = log_every,
-                         .save_every = 10, .data = "dataset" };
+                         .save_every = 10, .data = "dataset", .ranks = ranks };
 
   mm_report_begin (&r);
   return r;
@@ -34,7 +34,7 @@ step (struct mm_report *r, uint64_t number, double loss, uint64_t targets, bool 
 {
   struct mm_step_facts f = { .step = number, .loss_sum = loss * (double) targets, .targets = targets, .tokens = 64,
                              .rate = 1e-3, .norm = skipped ? NAN : 0.5, .skipped = skipped,
-                             .seconds = { 0.25, 2, 4, 1, 0.75 } };
+                             .seconds = { 0.25, 2, 4, 1, 0.75 }, .reduction = 1.5 };
 
   mm_report_step (r, &f);
 }
@@ -64,7 +64,7 @@ value (const json_t *object, const char *key)
 static void
 test_peak (void)
 {
-  struct mm_report r = begin (0);
+  struct mm_report r = begin (0, 1);
 
   step (&r, 1, 4, 10, false);
   ok (r.peak == 1000, "a peak that was not reached stays");
@@ -77,7 +77,7 @@ test_peak (void)
 static void
 test_metrics (void)
 {
-  struct mm_report r = begin (3);
+  struct mm_report r = begin (3, 2);
   json_t *first, *second, *third;
 
   step (&r, 1, 4, 10, false);
@@ -105,6 +105,8 @@ test_metrics (void)
   ok (value (json_object_get (first, "seconds"), "forward") == 6
       && value (json_object_get (first, "seconds"), "save") == 0
       && value (json_object_get (second, "seconds"), "save") == 2, "seconds by phase, a save's with the next line");
+  ok (value (first, "reduction_seconds") == 4.5 && value (third, "reduction_seconds") == 1.5,
+      "what the sum over ranks took, beside other work");
   json_decref (first);
   json_decref (second);
   json_decref (third);
@@ -130,7 +132,7 @@ said (const char *text)
 static void
 test_warnings (void)
 {
-  struct mm_report r = begin (0);
+  struct mm_report r = begin (0, 1);
 
   step (&r, 1, 1, 1, false);
   step (&r, 2, 1, 1, false);
