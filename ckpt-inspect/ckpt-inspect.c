@@ -114,7 +114,7 @@ digest_path (const char *path, const struct inspect_config *c)
 
   if (st == MM_OK && kind == KIND_RUN)
     {
-      st = mm_model_folder (path, &dir);
+      st = mm_checkpoint_folder (path, &dir);
       path = dir;
     }
   if (st == MM_OK)

@@ -15,6 +15,7 @@ describe_run (const char *path, const struct inspect_config *c, json_t *d)
 {
   json_t *steps = json_array (), *newest = json_object ();
   char **names, *dir = NULL;
+  enum kind kind;
   size_t n;
   mm_status st = names_list (path, "step-", "", true, &names, &n);
 
@@ -23,11 +24,13 @@ describe_run (const char *path, const struct inspect_config *c, json_t *d)
   json_object_set_new (d, "steps", steps);
   names_free (names, n);
   if (st == MM_OK)
-    st = mm_model_folder (path, &dir);
+    st = mm_checkpoint_folder (path, &dir);
   if (st == MM_OK)
     {
       json_object_set_new (newest, "path", json_string (dir));
-      st = describe_model (dir, c, newest);
+      st = kind_detect (dir, &kind);
+      if (st == MM_OK)
+        st = describe (dir, kind, c, newest);
     }
   json_object_set_new (d, "newest", newest);
   free (dir);
@@ -42,6 +45,9 @@ describe (const char *path, enum kind kind, const struct inspect_config *c, json
     case KIND_CHECKPOINT:
     case KIND_MODEL:
       return describe_model (path, c, d);
+    case KIND_ADAPTER_CHECKPOINT:
+    case KIND_ADAPTER:
+      return describe_adapter (path, c, d);
     case KIND_RUN:
       return describe_run (path, c, d);
     case KIND_DATASET:

@@ -18,6 +18,7 @@ mm_status describe (const char *path, enum kind kind, const struct inspect_confi
 
 /* The parts of it.  */
 mm_status describe_model (const char *path, const struct inspect_config *c, json_t *d) MM_NODISCARD;
+mm_status describe_adapter (const char *path, const struct inspect_config *c, json_t *d) MM_NODISCARD;
 mm_status describe_safetensors (const char *path, const struct inspect_config *c, json_t *d) MM_NODISCARD;
 mm_status describe_tokens (const char *path, const struct inspect_config *c, json_t *d) MM_NODISCARD;
 mm_status describe_rows (const char *path, const struct inspect_config *c, json_t *d) MM_NODISCARD;

@@ -110,8 +110,9 @@ side_open (const char *path, struct side *s)
 
   if (st == MM_OK && s->kind == KIND_RUN)
     {
-      st = mm_model_folder (path, &s->path);
-      s->kind = KIND_CHECKPOINT;
+      st = mm_checkpoint_folder (path, &s->path);
+      if (st == MM_OK)
+        st = kind_detect (s->path, &s->kind);
     }
   else if (st == MM_OK && !(s->path = strdup (path)))
     st = mm_fail (MM_ENOMEM, "%s: no memory", path);

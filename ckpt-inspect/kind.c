@@ -20,7 +20,9 @@
 
 const char *const kind_names[] = {
   [KIND_CHECKPOINT] = "checkpoint",
+  [KIND_ADAPTER_CHECKPOINT] = "adapter checkpoint",
   [KIND_MODEL] = "model folder",
+  [KIND_ADAPTER] = "adapter folder",
   [KIND_RUN] = "run folder",
   [KIND_DATASET] = "dataset folder",
   [KIND_TOKENIZER_FOLDER] = "tokenizer folder",
@@ -121,6 +123,20 @@ holds (const char *path, const char *name, bool *there)
   return st;
 }
 
+/* A step folder is *KIND; that of an adapter holds no model.  */
+static mm_status
+tell_adapter (const char *path, enum kind *kind)
+{
+  bool model = false, adapter = false;
+  mm_status st = holds (path, "config.json", &model);
+
+  if (st == MM_OK)
+    st = holds (path, "adapter_config.json", &adapter);
+  if (adapter && !model)
+    *kind = KIND_ADAPTER_CHECKPOINT;
+  return st;
+}
+
 static mm_status
 detect_folder (const char *path, enum kind *kind)
 {
@@ -130,7 +146,7 @@ detect_folder (const char *path, enum kind *kind)
     enum kind kind;
   } marks[] = {
     { "MANIFEST", KIND_CHECKPOINT }, { "trainer.json", KIND_CHECKPOINT }, { "dataset.json", KIND_DATASET },
-    { "config.json", KIND_MODEL }, { "tokenizer.json", KIND_TOKENIZER_FOLDER },
+    { "config.json", KIND_MODEL }, { "adapter_config.json", KIND_ADAPTER }, { "tokenizer.json", KIND_TOKENIZER_FOLDER },
   };
   char **steps;
   size_t n;
@@ -142,7 +158,7 @@ detect_folder (const char *path, enum kind *kind)
       st = holds (path, marks[i].file, &there);
       *kind = marks[i].kind;
       if (there)
-        return st;
+        return st == MM_OK && *kind == KIND_CHECKPOINT ? tell_adapter (path, kind) : st;
     }
   if (st == MM_OK)
     st = names_list (path, "step-", "", true, &steps, &n);
@@ -152,8 +168,8 @@ detect_folder (const char *path, enum kind *kind)
   *kind = KIND_RUN;
   if (n > 0)
     return MM_OK;
-  return mm_fail (MM_EFORMAT, "%s: a folder of no known kind: want config.json, dataset.json, tokenizer.json or "
-                  "step folders", path);
+  return mm_fail (MM_EFORMAT, "%s: a folder of no known kind: want config.json, adapter_config.json, "
+                  "dataset.json, tokenizer.json or step folders", path);
 }
 
 /* The first SIZE bytes of PATH, zeros where it has fewer.  */

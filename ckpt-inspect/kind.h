@@ -12,7 +12,9 @@
 enum kind
 {
   KIND_CHECKPOINT,              /* a step folder */
+  KIND_ADAPTER_CHECKPOINT,      /* a step folder of a run that trains an adapter */
   KIND_MODEL,                   /* a HuggingFace model folder */
+  KIND_ADAPTER,                 /* a PEFT adapter folder */
   KIND_RUN,                     /* a folder of step folders */
   KIND_DATASET,                 /* a folder of rows */
   KIND_TOKENIZER_FOLDER,

@@ -1,4 +1,4 @@
-/* model.c -- safetensors files and the model folders made of them.
+/* model.c -- safetensors files and the folders made of them, of models and adapters.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
@@ -139,6 +139,16 @@ describe_model (const char *path, const struct inspect_config *c, json_t *d)
 
   if (st == MM_OK)
     st = add_json (path, "config.json", "configuration", d);
+  if (st == MM_OK)
+    st = add_json (path, "trainer.json", "trainer", d);
+  return st < 0 ? st : add_files (path, c, d);
+}
+
+mm_status
+describe_adapter (const char *path, const struct inspect_config *c, json_t *d)
+{
+  mm_status st = add_json (path, "adapter_config.json", "configuration", d);
+
   if (st == MM_OK)
     st = add_json (path, "trainer.json", "trainer", d);
   return st < 0 ? st : add_files (path, c, d);

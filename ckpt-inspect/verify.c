@@ -14,6 +14,7 @@
 #include <minimind/files.h>
 #include <minimind/hash.h>
 #include <minimind/json.h>
+#include <minimind/lora.h>
 #include <minimind/memory.h>
 #include <minimind/model.h>
 #include <minimind/tokenizer.h>
@@ -78,6 +79,32 @@ verify_training_state (const char *dir, struct mm_model *m)
   return st;
 }
 
+/* The files are those of the MANIFEST, which a step folder has.  */
+static mm_status
+verify_manifest (const char *dir)
+{
+  mm_status st = mm_checkpoint_verify (dir);
+
+  return st == MM_ENOENT ? mm_fail_prefix (MM_EFORMAT, "%s: is no complete checkpoint", dir) : st;
+}
+
+/* What can be said without the base.  */
+static mm_status
+verify_adapter (const char *dir)
+{
+  mm_status st = mm_adapter_verify (dir);
+
+  return st < 0 ? st : verify_vocabulary (dir, UINT32_MAX);
+}
+
+static mm_status
+verify_adapter_checkpoint (const char *dir)
+{
+  mm_status st = verify_manifest (dir);
+
+  return st < 0 ? st : verify_adapter (dir);
+}
+
 static mm_status
 verify_checkpoint (const char *dir)
 {
@@ -85,10 +112,8 @@ verify_checkpoint (const char *dir)
   struct mm_backend *be = NULL;
   struct mm_model *m = NULL;
   char *path = mm_path_join (dir, "config.json");
-  mm_status st = path ? mm_checkpoint_verify (dir) : mm_fail (MM_ENOMEM, "%s: no memory", dir);
+  mm_status st = path ? verify_manifest (dir) : mm_fail (MM_ENOMEM, "%s: no memory", dir);
 
-  if (st == MM_ENOENT)
-    st = mm_fail_prefix (MM_EFORMAT, "%s: is no complete checkpoint", dir);
   if (st == MM_OK)
     st = mm_config_read (path, &config);
   if (st == MM_OK)
@@ -105,6 +130,16 @@ verify_checkpoint (const char *dir)
   return st;
 }
 
+/* Whatever it holds, it is to be a checkpoint.  */
+static mm_status
+verify_step (const char *dir)
+{
+  enum kind kind;
+  mm_status st = kind_detect (dir, &kind);
+
+  return st == MM_OK && kind == KIND_ADAPTER_CHECKPOINT ? verify_adapter_checkpoint (dir) : verify_checkpoint (dir);
+}
+
 static mm_status
 verify_run (const char *path)
 {
@@ -116,7 +151,7 @@ verify_run (const char *path)
     {
       char *dir = mm_path_join (path, names[i]);
 
-      st = dir ? verify_checkpoint (dir) : mm_fail (MM_ENOMEM, "%s: no memory", path);
+      st = dir ? verify_step (dir) : mm_fail (MM_ENOMEM, "%s: no memory", path);
       free (dir);
     }
   names_free (names, n);
@@ -246,6 +281,10 @@ verify (const char *path, enum kind kind)
       return verify_checkpoint (path);
     case KIND_MODEL:
       return verify_model (path);
+    case KIND_ADAPTER_CHECKPOINT:
+      return verify_adapter_checkpoint (path);
+    case KIND_ADAPTER:
+      return verify_adapter (path);
     case KIND_RUN:
       return verify_run (path);
     case KIND_DATASET:

@@ -88,6 +88,25 @@ damaged ()
 ok "a flipped byte: the checkpoint before is taken, which is told" damaged
 ok "and the same bits in the end" same_bits lora/step-00000020 lora-bit/step-00000020
 
+# ---- looked at ----
+
+inspect () { minimind-ckpt-inspect "$@" >shown; s=$?; cat shown; return $s; }
+shows () { text=$1; shift; inspect "$@" && grep -F -e "$text" shown; }
+ok "ckpt-inspect knows an adapter's checkpoint" shows 'lora/step-00000020: adapter checkpoint' lora/step-00000020
+ok "its configuration" shows 'lora_alpha: 4' lora
+ok "its tensors" shows 'base_model.model.model.layers.1.mlp.down_proj.lora_B.weight  F32      [16, 2]' lora
+ok "its run" shows 'steps: ["step-00000005","step-00000010","step-00000015","step-00000020"]' lora
+ok "it verifies" shows 'adapter checkpoint, valid' --verify lora/step-00000020
+ok "the run, too" shows 'run folder, valid' --verify lora
+ok "the digest is that of the newest" shows "$(grep -v '^#' lora/step-00000020/MANIFEST | sha256sum | cut -d' ' -f1)" --sha256 lora
+ok "runs are compared" shows 'same: 84 tensors compared, 0 differ' --diff=lora-stop lora
+ok "a plain adapter, too" sh -c '
+  mkdir peft && cp lora/latest/adapter* peft && minimind-ckpt-inspect --verify peft | grep -F "peft: adapter folder, valid"'
+ok "a damaged one is told" status_is 65 minimind-ckpt-inspect --verify lora-bit/step-00000020.damaged
+no_partner () { sed 's/layers\.1\.mlp\.down_proj\.lora_B/layers.1.mlp.down_proj.lora_C/' lora/latest/adapter_model.safetensors >peft/adapter_model.safetensors
+                refused 65 "has no partner of its rank" minimind-ckpt-inspect --verify peft; }
+ok "so is one of something else" no_partner
+
 # ---- what goes on only as it began ----
 
 conflict () { want=$1 run=$2; shift 2; refused 78 "$want" tune "$run" "$@"; }

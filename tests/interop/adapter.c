@@ -158,8 +158,19 @@ write_and_read (const char *name, struct mm_model *m)
          && memcmp (mm_model_trained (other).values, p.values, p.size * sizeof *p.values) == 0;
   ok (same, "an adapter that was written is read back as it was");
   ok (mm_adapter_check_base (again, sha256, &says) == MM_OK && says, "it knows its base");
+  ok (mm_adapter_verify (name) == MM_OK, "it is sound");
+  memset (mm_model_trained (other).values, 0, p.size * sizeof *p.values);
+  ok (mm_adapter_put (again, other) == MM_OK
+      && memcmp (mm_model_trained (other).values, p.values, p.size * sizeof *p.values) == 0,
+      "its values are put into an adapter of its kind");
   sha256[5] ^= 1;
   ok (mm_adapter_check_base (again, sha256, &says) == MM_ECONFLICT, "and that another one is not");
+  mm_model_free (other);
+  must (mm_model_open (mm_model_backend (m), path_of ("base", ""), false, &other));
+  ok (mm_adapter_put (again, other) == MM_EINVAL, "a model without an adapter has no place for them");
+  must (mm_lora_create (other, 1, 3, 1u << MM_LORA_DOWN, 1));
+  ok (mm_adapter_put (again, other) == MM_ESHAPE && strstr (mm_error_message (), "layer 0: "),
+      "nor has an adapter of another kind");
   mm_adapter_close (again);
   mm_model_free (other);
 }

@@ -36,6 +36,71 @@ test_targets (void)
 }
 
 static void
+test_targets_text (void)
+{
+  char text[MM_LORA_TARGETS_TEXT];
+  unsigned set;
+  bool same = true;
+
+  for (unsigned i = 1; i <= all; i++)
+    same = same && mm_lora_targets (mm_lora_targets_text (i, text), &set) == MM_OK && set == i;
+  ok (same, "each set as text is read as it was");
+  ok (strcmp (mm_lora_targets_text (1u << MM_LORA_V | 1u << MM_LORA_Q, text), "q_proj,v_proj") == 0, "in order");
+}
+
+/* FLOPs of training an adapter of RANK on SET on a token, counted by matrix: two forward, two for the gradient of the
+   input, but below the first attention, two for an adapter's own gradient.  */
+static double
+count_flops (const struct mm_model_config *c, uint32_t rank, unsigned set, size_t seq_len)
+{
+  double h = c->hidden_size, q = (double) c->n_heads * c->head_dim, kv = (double) c->n_kv_heads * c->head_dim;
+  double f = c->ffn_size, in[] = { h, h, h, q, h, h, f }, out[] = { q, kv, kv, h, f, f, h };
+  double sum = 4 * h * c->vocab_size;
+
+  for (uint32_t l = 0; l < c->n_layers; l++)
+    {
+      for (int t = 0; t < MM_LORA_TARGETS; t++)
+        {
+          bool first = l == 0 && t <= MM_LORA_V;
+
+          sum += (first ? 2 : 4) * in[t] * out[t];
+          if (set & 1u << t)
+            sum += rank * (in[t] * (first ? 4 : 6) + 6 * out[t]);
+        }
+      sum += 3 * 2 * 2 * q * ((double) seq_len + 1) / 2;
+    }
+  return sum;
+}
+
+static void
+test_sizes (struct mm_backend *be)
+{
+  static const unsigned sets[] = { (1u << MM_LORA_TARGETS) - 1, 1u << MM_LORA_Q | 1u << MM_LORA_V, 1u << MM_LORA_DOWN };
+  static const size_t widths[] = { 3, 2, 1 };   /* in ranks: q, k and v share an input */
+  struct mm_lora_sizes s;
+  struct mm_model_config c;
+
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < N_ELEMENTS (sets); k++)
+      {
+        struct mm_model *m = small_model (be, &small_configs[i], true);
+        double want = count_flops (&small_configs[i], 2, sets[k], LENGTH);
+
+        must (mm_lora_create (m, 2, 1, sets[k], 1));
+        ok (mm_lora_attached (m) && mm_lora_measure (&small_configs[i], 2, sets[k], LENGTH, &s) == MM_OK
+            && s.parameters == mm_model_trained (m).size && s.width == 2 * widths[k], "the sizes of an adapter");
+        ok (fabs (s.train_flops - want) < 1e-9 * want && s.adapter_flops > 0, "its arithmetic");
+        mm_model_free (m);
+      }
+  ok (mm_lora_measure (&small_configs[0], 7, all, LENGTH, &s) == MM_EUSAGE, "a rank that is too large has none");
+  must (mm_config_preset ("minimind2-small", 6400, &c));
+  must (mm_lora_measure (&c, 8, all, 512, &s));
+  ok (fabs (mm_config_train_flops (&c, 512) / s.train_flops - 1.413) < 0.001,
+      "minimind2-small: 1.41 times less than training the whole model");
+  ok ((double) s.parameters < 0.03 * (double) mm_config_parameters (&c), "and under 3% of the gradient");
+}
+
+static void
 test_errors (struct mm_backend *be)
 {
   struct mm_model *m = small_model (be, &small_configs[0], true);
@@ -227,6 +292,8 @@ main (void)
   struct mm_backend *be = test_backend ();
 
   test_targets ();
+  test_targets_text ();
+  test_sizes (be);
   test_errors (be);
   test_start (be);
   test_effect (be);
