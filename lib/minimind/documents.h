@@ -39,7 +39,10 @@ enum mm_document_format
   MM_DOCUMENTS_JSON,            /* an array of objects or strings, or objects one behind the other, on
                                    any lines */
   MM_DOCUMENTS_CSV,             /* RFC 4180; a field that does not begin with a quote may hold some */
-  MM_DOCUMENTS_TSV              /* the same with tabs */
+  MM_DOCUMENTS_TSV,             /* the same with tabs */
+  MM_DOCUMENTS_VALUES           /* JSON Lines or JSON, by name and beginning: each line or value as it stands is a
+                                   document, whole and unread but for its extent; for rows that are more than one
+                                   text, as conversations */
 };
 
 /* What becomes of a document that cannot be read: invalid UTF-8, a line that is not JSON or has
@@ -56,6 +59,9 @@ enum mm_document_errors
 /* The last place at or before LIMIT where TEXT may be cut, whatever follows its SIZE bytes, or 0:
    mm_encode_cut, mm_bpe_trainer_cut.  */
 typedef size_t mm_document_cut (const void *arg, const char *text, size_t size, size_t limit);
+
+/* Does the JSON value of SIZE bytes ask to be read with the others as MM_DOCUMENTS_VALUES?  mm_chat_detect.  */
+typedef bool mm_document_detect (const char *json, size_t size);
 
 struct mm_document_options
 {
@@ -77,13 +83,15 @@ struct mm_document_options
                                    bytes.  PARTS 0: everything */
   mm_document_cut *cut;
   const void *cut_arg;
+  mm_document_detect *detect;   /* under AUTO: if the first value of all inputs, where it is JSON, has it true, the
+                                   format is VALUES.  NULL: it never is */
 };
 
 struct mm_document_part
 {
   const char *text;             /* valid UTF-8 without a character cut off; valid until the next
                                    call */
-  size_t size;                  /* > 0, unless it ends a document that had parts */
+  size_t size;                  /* > 0, unless it ends a document that had parts.  Of VALUES always whole */
   bool first, last;             /* of its document */
   const char *input;            /* the input it is from, as it was named; valid until the reader closes */
   size_t n_input;               /* its number, from 0 */
@@ -98,7 +106,7 @@ struct mm_document_counts
 };
 
 /* Command-line options for these, the parser's input: --format, --field, --no-header, --delimiter,
-   --on-error, --files-from, --null.  CUT and CUT_ARG stay as they are.  */
+   --on-error, --files-from, --null; --format=chat is VALUES.  CUT, CUT_ARG and DETECT stay as they are.  */
 extern const struct argp mm_documents_argp;
 
 /* ARG with the escapes \\ \n \r \t \f \0 and \xHH taken for what they stand for, as new bytes.
@@ -107,7 +115,7 @@ mm_status mm_documents_delimiter (const char *arg, char **bytes, size_t *size) M
 
 /* Read INPUTS, borrowed, in their order; "-" is standard input.  Only the list of FILES_FROM is read
    yet.  MM_ENOENT if an input is missing; MM_EUSAGE for an empty delimiter, or one with another format
-   than text, a FIELD that is no path, a part of what is no file, and options that do not fit together;
+   than text, a FIELD that is no path, one of VALUES, a part of what is no file, and options that do not fit together;
    MM_EFORMAT, MM_EIO for the list.  */
 mm_status mm_documents_open (const char *const *inputs, size_t n_inputs,
                              const struct mm_document_options *options,
@@ -118,6 +126,14 @@ void mm_documents_close (struct mm_documents *d);       /* accepts NULL */
    and byte (both from 1); MM_EUNSUP for what is no UTF-8 text by its beginning.  */
 mm_status mm_documents_next (struct mm_documents *d, struct mm_document_part *part,
                              bool *more) MM_NODISCARD;
+
+/* Go to the first document, so that the format is known: *VALUES, it is MM_DOCUMENTS_VALUES, asked for or detected.
+   Before the first mm_documents_next; the statuses are its.  */
+mm_status mm_documents_begin (struct mm_documents *d, bool *values) MM_NODISCARD;
+
+/* Write where the value that mm_documents_next gave last begins into the SIZE bytes at TEXT: "FILE (MEMBER): line
+   3".  */
+void mm_documents_place (const struct mm_documents *d, char *text, size_t size);
 
 void mm_documents_counts (const struct mm_documents *d, struct mm_document_counts *counts);
 

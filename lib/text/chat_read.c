@@ -436,6 +436,24 @@ mm_chat_parse (const char *name, const char *json, size_t size, struct mm_chat *
   return st;
 }
 
+bool
+mm_chat_detect (const char *json, size_t size)
+{
+  json_t *root;
+  bool is_chat = false;
+
+  if (mm_json_parse ("row", json, size, &root) < 0)
+    return false;
+  if (json_is_array (root))
+    is_chat = json_object_get (json_array_get (root, 0), "role") != NULL;
+  else if (!json_object_get (root, "text"))
+    is_chat = json_is_array (json_object_get (root, "conversations"))
+              || json_is_array (json_object_get (root, "messages"))
+              || (json_object_get (root, "instruction") && json_object_get (root, "output"));
+  json_decref (root);
+  return is_chat;
+}
+
 void
 mm_chat_free (struct mm_chat *c)
 {

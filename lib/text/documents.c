@@ -26,6 +26,8 @@ check_options (const struct mm_document_options *o)
   if (o->no_header && !(rows && o->field && o->field[strspn (o->field, "0123456789")] == '\0'))
     return mm_fail (MM_EUSAGE, "rows without a header: want --format=csv or tsv, and the column's number for "
                     "--field");
+  if (o->field && o->format == MM_DOCUMENTS_VALUES)
+    return mm_fail (MM_EUSAGE, "a field is for rows with one text: of conversations all is read");
   if (o->null && !o->files_from)
     return mm_fail (MM_EUSAGE, "--null is for --files-from");
   return MM_OK;
@@ -191,6 +193,19 @@ next_member (struct mm_documents *d, bool *more)
     }
 }
 
+mm_status
+mm_documents_begin (struct mm_documents *d, bool *values)
+{
+  bool more = true;
+  mm_status st = MM_OK;
+
+  /* A member in which nothing stands tells nothing.  */
+  while (st == MM_OK && more && !d->detected && d->o.detect && d->o.format == MM_DOCUMENTS_AUTO)
+    st = next_member (d, &more);
+  *values = d->o.format == MM_DOCUMENTS_VALUES;
+  return st;
+}
+
 /* ---- documents ---- */
 
 void
@@ -213,7 +228,7 @@ hand_out (struct mm_documents *d, struct mm_document_part *part)
 {
   size_t size = d->left;
 
-  if (d->o.cut)
+  if (d->o.cut && d->o.format != MM_DOCUMENTS_VALUES)
     for (size_t limit = (size_t) DOCUMENT_PART; limit < d->left && size == d->left; limit *= 2)
       {
         size_t cut = d->o.cut (d->o.cut_arg, d->text, d->left, limit);

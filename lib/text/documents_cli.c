@@ -15,8 +15,8 @@ enum { OPT_FORMAT = 0x2000, OPT_FIELD, OPT_DELIMITER, OPT_ON_ERROR,
 
 static const struct argp_option options[] = {
   { "format", OPT_FORMAT, "NAME", 0,
-    "read inputs as text, jsonl (an object a line), json (an array), csv or tsv [auto: by the name; where it "
-    "does not tell, jsonl if the first line is an object, else text]", 0 },
+    "read inputs as text, jsonl (an object a line), json (an array), csv, tsv or chat (conversations in JSON) "
+    "[auto: by the name; where it does not tell, jsonl if the first line is an object, else text]", 0 },
   { "field", OPT_FIELD, "NAME", 0,
     "take the document from this field of JSON, a.b inside the object a; or from this column of csv and tsv, "
     "by its name in the header or its number [text]", 0 },
@@ -75,16 +75,11 @@ parse_opt (int key, char *arg, struct argp_state *state)
   static const char *const actions[] = { "fail", "skip", "replace", NULL };
   struct mm_document_options *o = state->input;
   char *delimiter;
-  int choice;
 
   switch (key)
     {
     case OPT_FORMAT:
-      choice = mm_cli_choice (state, "format", arg, formats);
-      if (choice > MM_DOCUMENTS_TSV)
-        argp_error (state, "--format=chat: this version does not tokenize conversations; "
-                    "make JSON Lines with one text field of them");
-      o->format = (enum mm_document_format) choice;
+      o->format = (enum mm_document_format) mm_cli_choice (state, "format", arg, formats);
       break;
     case OPT_FIELD:
       o->field = arg;

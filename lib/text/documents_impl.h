@@ -52,6 +52,7 @@ struct mm_documents
   uint64_t *sizes;              /* of each, where a part is read */
   struct documents_range range;
   bool quiet;                   /* warn of nothing */
+  bool detected;                /* the options' detect was asked */
   struct mm_input *in;
 
   /* The present member.  */
@@ -73,6 +74,7 @@ struct mm_documents
   size_t left;
   bool waiting, final;          /* final: the document ends with it */
   bool in_document;             /* parts of it were handed out */
+  uint64_t place;               /* the line, from 0, where the value given last begins */
 
   char *fixed;                  /* bytes with replacements */
   size_t fixed_capacity;

@@ -8,9 +8,9 @@
 
 #include "documents_impl.h"
 
-/* The SIZE bytes at START are a value or a line with one: give its field.  */
+/* The SIZE bytes at START are a value or a line with one: give its field, or all of it.  */
 static mm_status
-take_field (struct mm_documents *d, size_t size, unsigned flags)
+take (struct mm_documents *d, size_t size, unsigned flags)
 {
   size_t valid = documents_valid (d, 0, size);
   char problem[256];
@@ -18,6 +18,12 @@ take_field (struct mm_documents *d, size_t size, unsigned flags)
 
   if (valid < size)
     return documents_fail_or_skip (d, d->start + valid, "invalid UTF-8");
+  if (d->o.format == MM_DOCUMENTS_VALUES)
+    {
+      d->place = d->line;
+      documents_give (d, d->buffer + d->start, size, true);
+      return MM_OK;
+    }
   if (d->o.errors == MM_ERRORS_REPLACE)
     flags |= MM_JSON_REPLACE;
   st = mm_json_line_field (d->buffer + d->start, size, &d->path, flags, &d->found);
@@ -49,7 +55,7 @@ documents_take_line (struct mm_documents *d)
   if (at == end)
     d->in_member = end < d->end;        /* a blank line, or behind the last */
   else
-    st = take_field (d, end - d->start, 0);
+    st = take (d, end - d->start, 0);
   if (st == MM_OK)
     documents_consume_line (d, end < d->end ? end + 1 : end);
   return st;
@@ -145,7 +151,7 @@ documents_take_value (struct mm_documents *d)
     return st;
   st = find_extent (d, &size);
   if (st == MM_OK)
-    st = take_field (d, size, MM_JSON_STRINGS);
+    st = take (d, size, MM_JSON_STRINGS);
   if (st < 0)
     return st;
   d->comma = true;

@@ -255,16 +255,58 @@ kind_by_name (const char *name)
   return MM_DOCUMENTS_AUTO;
 }
 
-mm_status
-documents_choose_kind (struct mm_documents *d)
+/* Where the first value begins, relative to START: in the array, if the member is one.  */
+static size_t
+first_value (const struct mm_documents *d)
 {
+  size_t at = d->start;
+  bool array = d->kind == MM_DOCUMENTS_JSON;
+
+  for (; at < d->end && memchr (array ? " \t\r\n[" : " \t\r\n", d->buffer[at], array ? 5 : 4); at++)
+    array &= d->buffer[at] != '[';
+  return at - d->start;
+}
+
+/* Ask the options' detect what the member's first value, if it has one, says of all.  */
+static mm_status
+detect (struct mm_documents *d)
+{
+  bool is_json = d->kind == MM_DOCUMENTS_JSONL || d->kind == MM_DOCUMENTS_JSON;
+  size_t at = first_value (d);
+  struct mm_json_extent e = { .at = 0 };
+
+  d->detected = !is_json || at < d->end - d->start;
+  if (!is_json)
+    return MM_OK;
+  while (!mm_json_extent_find (&e, d->buffer + d->start + at, d->end - d->start - at))
+    {
+      mm_status st;
+
+      if (d->at_end || d->end - d->start > sniff_size)
+        return MM_OK;
+      st = documents_read (d);
+      if (st < 0)
+        return st;
+    }
+  if (d->o.detect (d->buffer + d->start + at, e.at))
+    d->o.format = MM_DOCUMENTS_VALUES;
+  return MM_OK;
+}
+
+/* The kind of a member whose format is not told.  */
+static mm_status
+guess_kind (struct mm_documents *d)
+{
+  enum mm_document_format otherwise = d->o.format == MM_DOCUMENTS_VALUES ? MM_DOCUMENTS_JSONL : MM_DOCUMENTS_TEXT;
   const char *name = mm_input_name (d->in);
   bool jsonl;
   mm_status st;
 
-  d->kind = d->o.format != MM_DOCUMENTS_AUTO ? d->o.format
-            : d->o.delimiter ? MM_DOCUMENTS_TEXT : kind_by_name (name);
-  if (d->o.format != MM_DOCUMENTS_AUTO || (d->kind != MM_DOCUMENTS_AUTO && d->kind != MM_DOCUMENTS_JSON))
+  d->kind = d->o.delimiter ? MM_DOCUMENTS_TEXT : kind_by_name (name);
+  if (d->o.format == MM_DOCUMENTS_VALUES && d->kind != MM_DOCUMENTS_JSONL)
+    d->kind = d->kind == MM_DOCUMENTS_JSON || first_byte (d) == '[' || first_byte (d) == '{'
+              ? MM_DOCUMENTS_JSON : MM_DOCUMENTS_AUTO;
+  if (d->kind != MM_DOCUMENTS_AUTO && d->kind != MM_DOCUMENTS_JSON)
     return MM_OK;
   st = sniff (d, &jsonl);
   if (st < 0)
@@ -272,8 +314,20 @@ documents_choose_kind (struct mm_documents *d)
   if (jsonl)
     d->kind = MM_DOCUMENTS_JSONL;
   else if (d->kind == MM_DOCUMENTS_AUTO)
-    d->kind = MM_DOCUMENTS_TEXT;
+    d->kind = otherwise;
   if (jsonl && !d->quiet)
     mm_verbose ("%s: taken for JSON Lines", name);
   return MM_OK;
+}
+
+mm_status
+documents_choose_kind (struct mm_documents *d)
+{
+  mm_status st;
+
+  d->kind = d->o.format;
+  if (d->o.format != MM_DOCUMENTS_AUTO && d->o.format != MM_DOCUMENTS_VALUES)
+    return MM_OK;
+  st = guess_kind (d);
+  return st == MM_OK && d->o.format == MM_DOCUMENTS_AUTO && d->o.detect && !d->detected ? detect (d) : st;
 }

@@ -66,18 +66,32 @@ documents_consume_line (struct mm_documents *d, size_t at)
   move_start (d, at);
 }
 
+/* Where LINE, from 0, is.  */
+static void
+write_place (const struct mm_documents *d, uint64_t line, char *text, size_t size)
+{
+  char origin[48] = "";
+
+  if (d->range.origin > 0)
+    snprintf (origin, sizeof origin, "from byte %llu on: ", (unsigned long long) d->range.origin + 1);
+  snprintf (text, size, "%s: %sline %llu", mm_input_name (d->in), origin, (unsigned long long) line + 1);
+}
+
+void
+mm_documents_place (const struct mm_documents *d, char *text, size_t size)
+{
+  write_place (d, d->place, text, size);
+}
+
 mm_status
 documents_fail (const struct mm_documents *d, size_t at, const char *problem)
 {
   uint64_t line, column;
+  char place[1024];
 
   find_place (d, at, &line, &column);
-  if (d->range.origin > 0)
-    return mm_fail (MM_EFORMAT, "%s: from byte %llu on: line %llu, byte %llu: %s", mm_input_name (d->in),
-                    (unsigned long long) d->range.origin + 1, (unsigned long long) line + 1,
-                    (unsigned long long) column + 1, problem);
-  return mm_fail (MM_EFORMAT, "%s: line %llu, byte %llu: %s", mm_input_name (d->in),
-                  (unsigned long long) line + 1, (unsigned long long) column + 1, problem);
+  write_place (d, line, place, sizeof place);
+  return mm_fail (MM_EFORMAT, "%s, byte %llu: %s", place, (unsigned long long) column + 1, problem);
 }
 
 mm_status

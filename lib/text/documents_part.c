@@ -199,6 +199,7 @@ count_documents (struct mm_documents *d, const char *input, uint64_t *n)
   options.parts = 0;
   options.files_from = NULL;
   options.null = false;
+  options.field = options.format == MM_DOCUMENTS_VALUES ? NULL : options.field;
   mm_verbose ("%s: counting its documents", input);
   st = mm_documents_open (&input, 1, &options, &all);
   if (st < 0)

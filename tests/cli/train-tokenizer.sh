@@ -121,7 +121,7 @@ rm q.tokenizer.json
 refused "an existing configuration" 64 'q.tokenizer_config.json' \
         minimind-train-tokenizer lines.jsonl -o q.tokenizer.json
 ok "--format=chat" status_is 64 run minimind-train-tokenizer --format=chat lines.jsonl -o x.tokenizer.json
-ok "is refused" says 'does not tokenize conversations'
+ok "is refused" says 'vocabularies are learnt from texts'
 ok "no output" status_is 64 minimind-train-tokenizer lines.jsonl
 ok "no input" status_is 64 minimind-train-tokenizer -o x.tokenizer.json
 ok "a number out of range" status_is 64 minimind-train-tokenizer --vocab-size=99999999 lines.jsonl -o x.tokenizer.json
