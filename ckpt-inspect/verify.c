@@ -193,6 +193,24 @@ verify_dataset (const char *dir)
   return st;
 }
 
+/* Turns begin one behind the other.  */
+static mm_status
+verify_turns (struct mm_tokens *f)
+{
+  uint64_t before = 0, turn;
+  mm_status st = MM_OK;
+
+  for (uint64_t i = 0; st == MM_OK && i < mm_tokens_turns (f); i++)
+    {
+      st = mm_tokens_turn (f, i, &turn);
+      if (st == MM_OK && i > 0 && turn <= before)
+        st = mm_fail (MM_EFORMAT, "%s: turn %" PRIu64 " begins at token %" PRIu64 ", the one before at %" PRIu64,
+                      mm_tokens_path (f), i, turn, before);
+      before = turn;
+    }
+  return st;
+}
+
 static mm_status
 verify_tokens (const char *path)
 {
@@ -214,6 +232,8 @@ verify_tokens (const char *path)
 
       st = mm_tokens_read (f, at, left < PIECE ? (size_t) left : PIECE, ids, mask);
     }
+  if (st == MM_OK)
+    st = verify_turns (f);
   free (ids);
   free (mask);
   mm_tokens_close (f);

@@ -353,6 +353,12 @@ mm_tokens_has_mask (const struct mm_tokens *f)
   return f->has_mask;
 }
 
+const char *
+mm_tokens_chat_template (const struct mm_tokens *f)
+{
+  return f->file ? mm_safetensors_meta (f->file, "chat_template") : NULL;
+}
+
 const struct mm_tokenizer *
 mm_tokens_tokenizer (const struct mm_tokens *f)
 {
@@ -385,28 +391,47 @@ mm_tokens_document (struct mm_tokens *f, uint64_t doc, uint64_t *first, uint64_t
   return MM_OK;
 }
 
+uint64_t
+mm_tokens_turns (const struct mm_tokens *f)
+{
+  return f->turns.total / 8;
+}
+
+mm_status
+mm_tokens_turn (struct mm_tokens *f, uint64_t i, uint64_t *turn)
+{
+  int64_t value;
+  mm_status st;
+
+  if (i >= mm_tokens_turns (f))
+    return mm_fail (MM_EINVAL, "%s: turn %" PRIu64 " asked for, there are %" PRIu64, f->path, i, mm_tokens_turns (f));
+  st = integer_at (f, &f->turns, i, &value);
+  if (st < 0)
+    return st;
+  if (value < 0 || (uint64_t) value > f->count)
+    return mm_fail (MM_EFORMAT, "%s: turn %" PRIu64 " begins at token %" PRId64 " of %" PRIu64,
+                    f->path, i, value, f->count);
+  *turn = (uint64_t) value;
+  return MM_OK;
+}
+
 /* The last turn that begins in (FROM, LIMIT], by bisection.  */
 mm_status
 mm_tokens_turn_before (struct mm_tokens *f, uint64_t from, uint64_t limit, uint64_t *turn)
 {
-  uint64_t low = 0, high = f->turns.total / 8;
-  int64_t value = 0;
-  mm_status st;
+  uint64_t low = 0, high = mm_tokens_turns (f), value = 0;
 
   *turn = from;
   while (low < high)
     {
       uint64_t middle = low + (high - low) / 2;
+      mm_status st = mm_tokens_turn (f, middle, &value);
 
-      st = integer_at (f, &f->turns, middle, &value);
       if (st < 0)
         return st;
-      if (value < 0 || (uint64_t) value > f->count)
-        return mm_fail (MM_EFORMAT, "%s: turn %" PRIu64 " begins at token %" PRId64 " of %" PRIu64,
-                        f->path, middle, value, f->count);
-      if ((uint64_t) value <= limit)
+      if (value <= limit)
         {
-          *turn = (uint64_t) value > *turn ? (uint64_t) value : *turn;
+          *turn = value > *turn ? value : *turn;
           low = middle + 1;
         }
       else

@@ -1,7 +1,7 @@
 /* tokens_write.c -- token files, the writing half: documents in, one safetensors file out.
    SPDX-License-Identifier: Apache-2.0
 
-   Ids and offsets pass through two small buffers into growing tensors, so that memory does not
+   Ids, masks and offsets pass through small buffers into growing tensors, so that memory does not
    depend on the corpus.  */
 
 #include <config.h>
@@ -19,47 +19,56 @@
 
 enum { IDS_BUFFER = 32768, OFFSETS_BUFFER = 4096 };     /* elements */
 
+struct offsets
+{
+  const char *name;             /* the tensor's */
+  size_t n;                     /* in the buffer */
+  uint8_t bytes[8 * OFFSETS_BUFFER];
+};
+
 struct mm_tokens_writer
 {
   struct mm_safetensors_writer *file;
   uint32_t vocab_size;
   enum mm_dtype dtype;
-  uint64_t documents, tokens;
+  bool chat;                    /* there are masks and turns */
+  uint64_t documents, tokens, turns, targets;
   uint64_t ended;               /* tokens of documents that were ended */
 
-  size_t n_ids, n_offsets;      /* in the buffers */
-  uint8_t ids[4 * IDS_BUFFER];
-  uint8_t offsets[8 * OFFSETS_BUFFER];
+  size_t n_ids;                 /* in the buffers of ids and masks */
+  uint8_t ids[4 * IDS_BUFFER], mask[IDS_BUFFER];
+  struct offsets doc_offsets, turn_offsets;
   char path[];                  /* for messages */
 };
 
 static mm_status
 flush_ids (struct mm_tokens_writer *w)
 {
-  size_t size = w->n_ids * ids_width (w->dtype);
+  size_t n = w->n_ids;
+  mm_status st;
 
   w->n_ids = 0;
-  return mm_safetensors_write (w->file, "tokens", w->ids, size);
+  st = mm_safetensors_write (w->file, "tokens", w->ids, n * ids_width (w->dtype));
+  return st < 0 || !w->chat ? st : mm_safetensors_write (w->file, "loss_mask", w->mask, n);
 }
 
 static mm_status
-flush_offsets (struct mm_tokens_writer *w)
+flush_offsets (struct mm_tokens_writer *w, struct offsets *o)
 {
-  size_t size = w->n_offsets * 8;
+  size_t size = 8 * o->n;
 
-  w->n_offsets = 0;
-  return mm_safetensors_write (w->file, "doc_offsets", w->offsets, size);
+  o->n = 0;
+  return mm_safetensors_write (w->file, o->name, o->bytes, size);
 }
 
-/* Offsets are the document's end, and before the first one a zero.  */
 static mm_status
-add_offset (struct mm_tokens_writer *w)
+add_offset (struct mm_tokens_writer *w, struct offsets *o, uint64_t offset)
 {
-  uint8_t *out = w->offsets + 8 * w->n_offsets;
+  uint8_t *out = o->bytes + 8 * o->n;
 
   for (int b = 0; b < 8; b++)
-    out[b] = (uint8_t) (w->tokens >> 8 * b);
-  return ++w->n_offsets == OFFSETS_BUFFER ? flush_offsets (w) : MM_OK;
+    out[b] = (uint8_t) (offset >> 8 * b);
+  return ++o->n == OFFSETS_BUFFER ? flush_offsets (w, o) : MM_OK;
 }
 
 /* Tensor NAME of bytes, for a text that travels with the tokens.  */
@@ -87,17 +96,29 @@ add_meta_integer (struct mm_tokens_writer *w, const char *key, int64_t value)
 }
 
 static mm_status
-begin (struct mm_tokens_writer *w, const struct mm_tokenizer *t)
+declare (struct mm_tokens_writer *w)
 {
   const uint64_t growing = MM_GROWING;
+  mm_status st = mm_safetensors_declare (w->file, "doc_offsets", MM_I64, 1, &growing);
+
+  if (st >= 0 && w->chat)
+    st = mm_safetensors_declare (w->file, "turn_offsets", MM_I64, 1, &growing);
+  if (st >= 0)
+    st = mm_safetensors_declare (w->file, "tokens", w->dtype, 1, &growing);
+  if (st >= 0 && w->chat)
+    st = mm_safetensors_declare (w->file, "loss_mask", MM_U8, 1, &growing);
+  return st;
+}
+
+static mm_status
+begin (struct mm_tokens_writer *w, const struct mm_tokenizer *t)
+{
   const char *json, *config;
   size_t json_size, config_size;
   mm_status st;
 
   mm_tokenizer_files (t, &json, &json_size, &config, &config_size);
-  st = mm_safetensors_declare (w->file, "doc_offsets", MM_I64, 1, &growing);
-  if (st >= 0)
-    st = mm_safetensors_declare (w->file, "tokens", w->dtype, 1, &growing);
+  st = declare (w);
   if (st >= 0)
     st = declare_text (w, "tokenizer_json", json, json_size);
   if (st >= 0)
@@ -119,12 +140,19 @@ begin (struct mm_tokens_writer *w, const struct mm_tokenizer *t)
     st = add_meta_integer (w, "eos_id", mm_tokenizer_eos (t));
   if (st >= 0)
     st = add_meta_integer (w, "pad_id", mm_tokenizer_pad (t));
-  return st < 0 ? st : add_offset (w);
+  return st < 0 ? st : add_offset (w, &w->doc_offsets, 0);
 }
 
 mm_status
 mm_tokens_create (const char *path, bool force, const struct mm_tokenizer *t,
                   struct mm_tokens_writer **out)
+{
+  return mm_tokens_create_chat (path, force, t, NULL, out);
+}
+
+mm_status
+mm_tokens_create_chat (const char *path, bool force, const struct mm_tokenizer *t,
+                       const struct mm_tokens_chat *chat, struct mm_tokens_writer **out)
 {
   struct mm_tokens_writer *w;
   mm_status st;
@@ -136,9 +164,16 @@ mm_tokens_create (const char *path, bool force, const struct mm_tokenizer *t,
   strcpy (w->path, path);
   w->vocab_size = mm_tokenizer_vocab_size (t);
   w->dtype = ids_dtype (w->vocab_size);
+  w->chat = chat != NULL;
+  w->doc_offsets.name = "doc_offsets";
+  w->turn_offsets.name = "turn_offsets";
   st = mm_safetensors_create (path, true, force, &w->file);
   if (st >= 0)
     st = begin (w, t);
+  if (st >= 0 && chat)
+    st = mm_safetensors_add_meta (w->file, "chat_template", chat->template);
+  if (st >= 0 && chat)
+    st = mm_safetensors_add_meta (w->file, "chat_labels", chat->minimind ? "minimind" : "bytes");
   if (st < 0)
     {
       mm_tokens_abort (w);
@@ -148,8 +183,9 @@ mm_tokens_create (const char *path, bool force, const struct mm_tokenizer *t,
   return MM_OK;
 }
 
-mm_status
-mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count)
+/* MASK NULL: all are targets.  */
+static mm_status
+add_ids (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask, size_t count)
 {
   size_t bad = ids_beyond (ids, count, w->vocab_size);
 
@@ -157,15 +193,14 @@ mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count)
     return mm_fail (MM_EINVAL, "%s: token %" PRIu64 " would be %" PRIu32
                     ", the vocabulary has %" PRIu32 " ids",
                     w->path, w->tokens + bad, ids[bad], w->vocab_size);
-  while (count > 0)
+  for (size_t done = 0, n; done < count; done += n)
     {
-      size_t n = IDS_BUFFER - w->n_ids < count ? IDS_BUFFER - w->n_ids : count;
-
-      ids_store (ids, n, w->dtype, w->ids + w->n_ids * ids_width (w->dtype));
+      n = IDS_BUFFER - w->n_ids < count - done ? IDS_BUFFER - w->n_ids : count - done;
+      ids_store (ids + done, n, w->dtype, w->ids + w->n_ids * ids_width (w->dtype));
+      if (mask)
+        memcpy (w->mask + w->n_ids, mask + done, n);
       w->n_ids += n;
       w->tokens += n;
-      ids += n;
-      count -= n;
       if (w->n_ids == IDS_BUFFER)
         {
           mm_status st = flush_ids (w);
@@ -177,11 +212,37 @@ mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count)
 }
 
 mm_status
+mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count)
+{
+  if (w->chat)
+    return mm_fail (MM_EINVAL, "%s: a text among conversations", w->path);
+  return add_ids (w, ids, NULL, count);
+}
+
+mm_status
 mm_tokens_end_document (struct mm_tokens_writer *w)
 {
   w->documents++;
   w->ended = w->tokens;
-  return add_offset (w);
+  return add_offset (w, &w->doc_offsets, w->tokens);
+}
+
+mm_status
+mm_tokens_add_conversation (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask, size_t count,
+                            const size_t *turn_ends, size_t n_turns)
+{
+  mm_status st = MM_OK;
+
+  if (!w->chat)
+    return mm_fail (MM_EINVAL, "%s: a conversation among texts", w->path);
+  for (size_t i = 0; st >= 0 && i < n_turns; i++)
+    st = add_offset (w, &w->turn_offsets, w->tokens + (i > 0 ? turn_ends[i - 1] : 0));
+  for (size_t i = 0; i < count; i++)
+    w->targets += mask[i];
+  w->turns += n_turns;
+  if (st >= 0)
+    st = add_ids (w, ids, mask, count);
+  return st < 0 ? st : mm_tokens_end_document (w);
 }
 
 mm_status
@@ -194,11 +255,17 @@ mm_tokens_commit (struct mm_tokens_writer *w)
   if (st >= 0)
     st = flush_ids (w);
   if (st >= 0)
-    st = flush_offsets (w);
+    st = flush_offsets (w, &w->doc_offsets);
+  if (st >= 0 && w->chat)
+    st = flush_offsets (w, &w->turn_offsets);
   if (st >= 0)
     st = add_meta_integer (w, "documents", (int64_t) w->documents);
   if (st >= 0)
     st = add_meta_integer (w, "tokens", (int64_t) w->tokens);
+  if (st >= 0 && w->chat)
+    st = add_meta_integer (w, "turns", (int64_t) w->turns);
+  if (st >= 0 && w->chat)
+    st = add_meta_integer (w, "targets", (int64_t) w->targets);
   if (st < 0)
     {
       mm_tokens_abort (w);

@@ -5,7 +5,7 @@
    U8 [N] and turn_offsets I64 (the token at which each turn begins, ascending) for conversations,
    tokenizer_json and tokenizer_config_json U8.
    Metadata: kind = "minimind-tokens", tokenizer_sha256, vocab_size, bos_id, eos_id, pad_id (-1 for
-   none), documents, tokens.  */
+   none), documents, tokens; for conversations chat_template, chat_labels, turns, targets.  */
 
 #ifndef MINIMIND_TOKENS_H
 #define MINIMIND_TOKENS_H
@@ -23,6 +23,21 @@ struct mm_tokens_writer;
 
 mm_status mm_tokens_create (const char *path, bool force, const struct mm_tokenizer *t,
                             struct mm_tokens_writer **w) MM_NODISCARD;
+
+/* A file of conversations, with a loss mask and the beginnings of turns; CHAT NULL: of texts.  */
+struct mm_tokens_chat
+{
+  const char *template;         /* its name, as mm_chat_template_name */
+  bool minimind;                /* labels as MiniMind finds them */
+};
+mm_status mm_tokens_create_chat (const char *path, bool force, const struct mm_tokenizer *t,
+                                 const struct mm_tokens_chat *chat, struct mm_tokens_writer **w) MM_NODISCARD;
+
+/* Append a conversation, a document of its own: COUNT ids, the mask of them (0 or 1), and the ids before the end of
+   each turn, ascending, as in struct mm_chat_ids.  MM_EINVAL for an id >= vocab_size and in a file of texts, as
+   mm_tokens_add in one of conversations.  */
+mm_status mm_tokens_add_conversation (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask,
+                                      size_t count, const size_t *turn_ends, size_t n_turns) MM_NODISCARD;
 
 /* Append ids to the document under way; end it.  An id >= vocab_size is MM_EINVAL.  */
 mm_status mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count) MM_NODISCARD;
@@ -47,6 +62,9 @@ uint64_t mm_tokens_documents (const struct mm_tokens *f);
 uint64_t mm_tokens_count (const struct mm_tokens *f);
 bool mm_tokens_has_mask (const struct mm_tokens *f);
 const struct mm_tokenizer *mm_tokens_tokenizer (const struct mm_tokens *f);
+
+/* The name of the template that made a file of conversations; NULL for texts.  */
+const char *mm_tokens_chat_template (const struct mm_tokens *f);
 
 /* Open a token file, or a shard of another trainer:
 
@@ -84,6 +102,11 @@ mm_status mm_tokens_read (struct mm_tokens *f, uint64_t first, size_t count, uin
 size_t mm_tokens_width (const struct mm_tokens *f);
 mm_status mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids,
                                  uint8_t *mask) MM_NODISCARD;
+
+/* The turns of a file of conversations, 0 in one of texts; where turn I of them begins.  MM_EFORMAT for one outside
+   the file; MM_EINVAL beyond the last.  */
+uint64_t mm_tokens_turns (const struct mm_tokens *f);
+mm_status mm_tokens_turn (struct mm_tokens *f, uint64_t i, uint64_t *turn) MM_NODISCARD;
 
 /* *TURN = where the last turn of a conversation begins that begins behind token FROM and not behind
    token LIMIT; FROM if there is none.  MM_EFORMAT for a turn outside the file.  */

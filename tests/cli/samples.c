@@ -56,43 +56,19 @@ make_text (const struct mm_tokenizer *t)
   must (mm_tokens_commit (w));
 }
 
-/* A file as tokenize will write it for conversations; its writer has no mask yet.  */
+/* A file of one conversation, by itself no template's.  */
 static void
 make_chat (const struct mm_tokenizer *t)
 {
   static const char text[] = "hi\nyes!";
-  struct mm_safetensors_writer *w;
-  const char *json, *config;
-  size_t json_size, config_size, n = strlen (text);
-  const int64_t offsets[] = { 0, (int64_t) n };
+  struct mm_tokens_writer *w;
   uint32_t ids[20];
-  uint16_t narrow[20];
   uint8_t mask[] = { 0, 0, 0, 1, 1, 1, 0 };
 
   encode (text, ids);
-  for (size_t i = 0; i < n; i++)
-    narrow[i] = (uint16_t) ids[i];
-  mm_tokenizer_files (t, &json, &json_size, &config, &config_size);
-  must (mm_safetensors_create ("chat.tokens", true, false, &w));
-  must (mm_safetensors_declare (w, "doc_offsets", MM_I64, 1, (uint64_t[]) { 2 }));
-  must (mm_safetensors_declare (w, "tokens", MM_U16, 1, (uint64_t[]) { n }));
-  must (mm_safetensors_declare (w, "loss_mask", MM_U8, 1, (uint64_t[]) { n }));
-  must (mm_safetensors_declare (w, "tokenizer_json", MM_U8, 1, (uint64_t[]) { json_size }));
-  must (mm_safetensors_declare (w, "tokenizer_config_json", MM_U8, 1, (uint64_t[]) { config_size }));
-  must (mm_safetensors_write (w, "doc_offsets", offsets, sizeof offsets));
-  must (mm_safetensors_write (w, "tokens", narrow, n * sizeof *narrow));
-  must (mm_safetensors_write (w, "loss_mask", mask, n));
-  must (mm_safetensors_write (w, "tokenizer_json", json, json_size));
-  must (mm_safetensors_write (w, "tokenizer_config_json", config, config_size));
-  must (mm_safetensors_add_meta (w, "kind", "minimind-tokens"));
-  must (mm_safetensors_add_meta (w, "tokenizer_sha256", mm_tokenizer_sha256 (t)));
-  must (mm_safetensors_add_meta (w, "vocab_size", "259"));
-  must (mm_safetensors_add_meta (w, "bos_id", "1"));
-  must (mm_safetensors_add_meta (w, "eos_id", "2"));
-  must (mm_safetensors_add_meta (w, "pad_id", "0"));
-  must (mm_safetensors_add_meta (w, "documents", "1"));
-  must (mm_safetensors_add_meta (w, "tokens", "7"));
-  must (mm_safetensors_commit (w, NULL));
+  must (mm_tokens_create_chat ("chat.tokens", false, t, &(struct mm_tokens_chat) { "chatml", false }, &w));
+  must (mm_tokens_add_conversation (w, ids, mask, strlen (text), (size_t[]) { 3, 7 }, 2));
+  must (mm_tokens_commit (w));
 }
 
 static void

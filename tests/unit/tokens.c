@@ -283,6 +283,91 @@ refused (const struct craft *c, mm_status want, const char *name)
 #define REFUSED(name, ...) \
   do { struct craft c = sound (); __VA_ARGS__; refused (&c, MM_EFORMAT, name); } while (0)
 
+/* ---- conversations ---- */
+
+/* Conversation I of N_CHATS: I % 7 + 1 turns of I % 5 + 1 tokens each.  */
+enum { N_CHATS = 3000 };
+
+static size_t
+make_chat (size_t i, uint32_t *ids, uint8_t *mask, size_t *turn_ends, size_t *n_turns)
+{
+  size_t n = 0;
+
+  *n_turns = i % 7 + 1;
+  for (size_t turn = 0; turn < *n_turns; turn++)
+    {
+      for (size_t k = 0; k <= i % 5; k++, n++)
+        {
+          ids[n] = (uint32_t) ((i + n) % 256 + 3);
+          mask[n] = turn % 2 == 1;
+        }
+      turn_ends[turn] = n;
+    }
+  return n;
+}
+
+static bool
+same_chats (struct mm_tokens *f)
+{
+  uint32_t ids[64], got[64];
+  uint8_t mask[64], got_mask[64];
+  size_t turn_ends[8], n_turns;
+  uint64_t turns = 0, first, length, turn;
+  bool good = true;
+
+  for (size_t i = 0; good && i < N_CHATS; i++)
+    {
+      size_t n = make_chat (i, ids, mask, turn_ends, &n_turns);
+
+      good = mm_tokens_document (f, i, &first, &length) == MM_OK && length == n
+             && mm_tokens_read (f, first, n, got, got_mask) == MM_OK
+             && memcmp (got, ids, n * sizeof *ids) == 0 && memcmp (got_mask, mask, n) == 0;
+      for (size_t k = 0; good && k < n_turns; k++)
+        good = mm_tokens_turn (f, turns++, &turn) == MM_OK && turn == first + (k > 0 ? turn_ends[k - 1] : 0);
+    }
+  return good && turns == mm_tokens_turns (f) && mm_tokens_turn (f, turns, &turn) == MM_EINVAL;
+}
+
+static void
+test_chat (void)
+{
+  const struct mm_tokens_chat chat = { "minimind2", true };
+  struct mm_safetensors *file;
+  struct mm_tokens_writer *w;
+  struct mm_tokens *f;
+  uint32_t ids[64], bad = 259;
+  uint8_t mask[64];
+  size_t turn_ends[8], n_turns, n;
+  bool good;
+
+  good = mm_tokens_create_chat ("chat", false, tiny, &chat, &w) == MM_OK;
+  for (size_t i = 0; good && i < N_CHATS; i++)
+    {
+      n = make_chat (i, ids, mask, turn_ends, &n_turns);
+      good = mm_tokens_add_conversation (w, ids, mask, n, turn_ends, n_turns) == MM_OK;
+    }
+  ok (good && mm_tokens_add (w, ids, 1) == MM_EINVAL, "conversations are written, and no text among them");
+  ok (mm_tokens_commit (w) == MM_OK && mm_tokens_open ("chat", &f) == MM_OK, "and opened");
+  ok (mm_tokens_has_mask (f) && strcmp (mm_tokens_chat_template (f), "minimind2") == 0, "with their template");
+  ok (same_chats (f), "ids, masks and turns come back");
+  mm_tokens_close (f);
+  must (mm_safetensors_open ("chat", &file));
+  ok (strcmp (mm_safetensors_meta (file, "turns"), "11994") == 0
+      && strcmp (mm_safetensors_meta (file, "targets"), "15420") == 0
+      && strcmp (mm_safetensors_meta (file, "chat_labels"), "minimind") == 0, "with counts in the metadata");
+  mm_safetensors_close (file);
+
+  must (mm_tokens_create ("text", false, tiny, &w));
+  ok (mm_tokens_add_conversation (w, ids, mask, 1, turn_ends, 1) == MM_EINVAL, "no conversation among texts");
+  mm_tokens_abort (w);
+  must (mm_tokens_create_chat ("bad", false, tiny, &chat, &w));
+  ok (mm_tokens_add_conversation (w, &bad, mask, 1, turn_ends, 1) == MM_EINVAL, "no id beyond the vocabulary");
+  mm_tokens_abort (w);
+  must (mm_tokens_open ("small", &f));
+  ok (!mm_tokens_chat_template (f) && mm_tokens_turns (f) == 0, "texts have no template and no turns");
+  mm_tokens_close (f);
+}
+
 static void
 test_refusals (void)
 {
@@ -365,6 +450,7 @@ main (void)
   tiny = tiny_tokenizer (TINY_VOCAB);
   json = tiny_json (TINY_VOCAB);
   test_small ();
+  test_chat ();
   test_creation ();
   test_many (TINY_VOCAB, "U16");
   test_many (65536, "U16");
