@@ -63,6 +63,22 @@ corpus_leave (struct corpus *c, size_t i)
   c->inputs[i].file = NULL;
 }
 
+/* A model that is to answer learns one template.  */
+static mm_status
+check_template (struct corpus *c, const struct mm_tokens *f)
+{
+  const char *name = mm_tokens_chat_template (f);
+
+  if (!name)
+    return MM_OK;
+  if (!c->chat_template && !(c->chat_template = strdup (name)))
+    return mm_fail (MM_ENOMEM, "no memory for a name");
+  if (strcmp (c->chat_template, name) != 0)
+    return mm_fail (MM_EFORMAT, "%s: conversations by the template %.80s, but those before are by %.80s",
+                    mm_tokens_path (f), name, c->chat_template);
+  return MM_OK;
+}
+
 /* See what input I is.  */
 static mm_status
 meet (struct corpus *c, size_t i)
@@ -80,6 +96,8 @@ meet (struct corpus *c, size_t i)
   if (!c->tokenizer)
     c->tokenizer = mm_tokens_tokenizer (input->file);
   st = check_tokenizer (c->tokenizer, c->given ? config->tokenizer : config->inputs[0].path, input->file);
+  if (st >= 0)
+    st = check_template (c, input->file);
   input->documents = mm_tokens_documents (input->file);
   input->tokens = mm_tokens_count (input->file);
   input->first_document = c->documents;
@@ -118,5 +136,6 @@ corpus_close (struct corpus *c)
   free (c->inputs);
   free (c->sources);
   free (c->fates);
+  free (c->chat_template);
   mm_tokenizer_free (c->given);
 }

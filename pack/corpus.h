@@ -44,6 +44,7 @@ struct corpus
   uint64_t documents;           /* of all inputs */
   uint8_t *fates;               /* two bits a document */
   bool with_mask;               /* some input has a loss mask */
+  char *chat_template;          /* of the conversations; NULL where there are none */
 };
 
 /* Open each input once, see that the tokenizers agree, count.  Close CORPUS whatever the result.  */

@@ -75,6 +75,8 @@ report_json (const struct corpus *c, const struct plan *p, const struct mix_coun
   mm_status st;
 
   *text = NULL;
+  if (root && c->chat_template)
+    json_object_set_new (root, "chat_template", json_string (c->chat_template));
   st = root ? mm_json_text (root, false, text) : mm_fail (MM_ENOMEM, "no memory for the report");
   json_decref (root);
   return st;

@@ -6,7 +6,8 @@
    target in exactly one row.  pad takes a new bin for each document; fit keeps many open and
    puts a document where the least room is left (shelf.c finds it).  A document longer than a row is cut
    under pad and fit as well, its pieces sharing a token in the same way; but a conversation is cut
-   where a turn begins, and no token is shared there.
+   behind the last answer that fits whole, so that the next piece begins with a question, and no token is shared
+   there.
 
    Counting takes the same way as writing, without ids: so the plan knows every row beforehand.  */
 
@@ -201,13 +202,30 @@ take_concat (struct rows *r, struct document *d)
 
 /* ---- fit and pad ---- */
 
+/* *TURN = where the last turn behind FROM and up to LIMIT begins that follows an answer, which its last token tells: a
+   target; FROM if there is none.  */
+static mm_status
+find_question (struct mm_tokens *f, uint64_t from, uint64_t limit, uint64_t *turn)
+{
+  uint8_t answered = 0;
+  mm_status st = mm_tokens_turn_before (f, from, limit, turn);
+
+  while (st >= 0 && *turn > from && !answered)
+    {
+      st = mm_tokens_read_packed (f, *turn - 1, 1, NULL, &answered);
+      if (st >= 0 && !answered)
+        st = mm_tokens_turn_before (f, from, *turn - 1, turn);
+    }
+  return st;
+}
+
 /* Tokens of the next piece of D, which is longer than a row; *SHARES if the piece after it begins with its
    last token.  */
 static mm_status
 cut (const struct rows *r, const struct document *d, size_t *n, bool *shares)
 {
   uint64_t from = d->first + d->at, turn;
-  mm_status st = mm_tokens_turn_before (d->file, from, from + r->row_tokens, &turn);
+  mm_status st = find_question (d->file, from, from + r->row_tokens, &turn);
 
   *shares = turn == from;
   *n = *shares ? r->row_tokens : (size_t) (turn - from);

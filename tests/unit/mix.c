@@ -376,9 +376,9 @@ test_dry_run (void)
 
 /* ---- conversations ---- */
 
-/* One conversation of 100 tokens, 3 to 102, with turns at these; all are targets.  */
+/* One conversation of 100 tokens, 3 to 102, with turns at these; every second, or all, are targets.  */
 static void
-write_turns (const char *path, const int64_t *turns, uint64_t n_turns)
+write_turns (const char *path, const int64_t *turns, uint64_t n_turns, bool all)
 {
   const int64_t offsets[] = { 0, 100 };
   const uint64_t n_offsets = 2, n = 100;
@@ -391,8 +391,11 @@ write_turns (const char *path, const int64_t *turns, uint64_t n_turns)
   for (int i = 0; i < 100; i++)
     {
       ids[i] = (uint16_t) (i + 3);
-      mask[i] = 1;
+      mask[i] = all;
     }
+  for (uint64_t k = 1; !all && k < n_turns; k += 2)
+    for (int64_t i = turns[k]; i < (k + 1 < n_turns ? turns[k + 1] : 100); i++)
+      mask[i] = 1;
   mm_tokenizer_files (tiny, &json, &json_size, &setting, &setting_size);
   must (mm_safetensors_create (path, true, true, &w));
   must (mm_safetensors_add_meta (w, "kind", "minimind-tokens"));
@@ -447,15 +450,21 @@ test_turns (void)
   c.validation = 0;
   c.strategy = PACK_BY_INPUT;
   /* A row holds 33: from 0 on, turn 33 does not fit; from 33 on, turn 66; the last 34 are one too many.  */
-  write_turns ("talk", (const int64_t[]) { 0, 20, 33, 50, 66, 70 }, 6);
+  write_turns ("talk", (const int64_t[]) { 0, 20, 33, 50, 66, 70 }, 6, true);
   must (pack (&c));
   ok (pieces (begin) == 4 && begin[0] == 0 && begin[1] == 33 && begin[2] == 66 && begin[3] == 70,
       "a conversation is cut behind the last turn that fits, and goes on with the next");
-  write_turns ("talk", (const int64_t[]) { 0, 20, 90 }, 3);
+  write_turns ("talk", (const int64_t[]) { 0, 20, 90 }, 3, true);
   must (pack (&c));
   ok (pieces (begin) == 4 && begin[0] == 0 && begin[1] == 20 && begin[2] == 20 + 32 && begin[3] == 20 + 64,
       "a turn longer than a row is cut as text is, its pieces sharing a token");
-  write_turns ("talk", (const int64_t[]) { 0, 20, 101 }, 3);
+  /* Answers begin at 10, 25 and 60: of the question at 30 and its answer the first 33 tokens fit; the last question
+     is alone in its row, which is dropped.  */
+  write_turns ("talk", (const int64_t[]) { 0, 10, 20, 25, 30, 60, 90 }, 7, false);
+  must (pack (&c));
+  ok (pieces (begin) == 3 && begin[0] == 0 && begin[1] == 30 && begin[2] == 30 + 32,
+      "a question stays with its answer, which is cut if the two are longer than a row");
+  write_turns ("talk", (const int64_t[]) { 0, 20, 101 }, 3, true);
   ok (pack (&c) == MM_EFORMAT && strstr (mm_error_message (), "turn 2 begins at token 101 of 100"),
       "a turn outside the file is refused");
 }
