@@ -1,4 +1,4 @@
-/* batch.c -- encoding many texts on several threads.
+/* batch.c -- encoding many documents on several threads.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
@@ -22,25 +22,38 @@ enum
 struct segment
 {
   size_t at, size;              /* in the text */
+  size_t place;                 /* of a row, in the text too */
   bool first, last;
   int worker;                   /* who encoded it */
   size_t ids, count;            /* in the worker's ids */
+  size_t turns, n_turns;        /* in its ends of turns */
+  size_t bytes;
+  mm_status status;
+  char *problem;
 };
 
 struct worker
 {
   struct mm_encoder *encoder;
-  mm_status status;
-  char message[256];            /* messages belong to threads */
+  struct row row;
 };
 
 struct crew
 {
-  const struct mm_tokenizer *t;
-  unsigned flags;
+  const struct source *source;
   int n_threads;
   struct mm_team *team;
   struct worker *workers;
+};
+
+/* What a worker made, one segment behind the other.  */
+struct made
+{
+  struct mm_ids ids;
+  uint8_t *mask;                /* of rows: [ids.count] */
+  size_t mask_capacity;
+  size_t *turn_ends;
+  size_t n_turns, turns_capacity;
 };
 
 struct batch
@@ -51,7 +64,8 @@ struct batch
   struct segment *segments;
   size_t n_segments, segments_capacity;
   atomic_size_t next_segment;
-  struct mm_ids *ids;           /* of each worker */
+  atomic_bool stopped;          /* a segment failed, those behind it are in vain */
+  struct made *made;            /* of each worker */
 
   batch_beside *beside;         /* of the run under way */
   void *beside_arg;
@@ -61,7 +75,7 @@ struct batch
 /* ---- opening and closing ---- */
 
 mm_status
-crew_open (const struct mm_tokenizer *t, unsigned flags, int n_threads, struct crew **out)
+crew_open (const struct source *s, int n_threads, struct crew **out)
 {
   struct crew *c;
   mm_status st = mm_alloc ("threads", 1, sizeof *c, &c);
@@ -69,14 +83,13 @@ crew_open (const struct mm_tokenizer *t, unsigned flags, int n_threads, struct c
   *out = NULL;
   if (st < 0)
     return st;
-  c->t = t;
-  c->flags = flags;
+  c->source = s;
   c->n_threads = n_threads;
   st = mm_alloc ("threads", (size_t) n_threads, sizeof *c->workers, &c->workers);
   if (st == MM_OK)
     st = mm_team_open (n_threads, &c->team);
   for (int i = 0; st == MM_OK && i < n_threads; i++)
-    st = mm_encoder_open (t, &c->workers[i].encoder);
+    st = mm_encoder_open (s->t, &c->workers[i].encoder);
   if (st < 0)
     crew_close (c);
   else
@@ -90,7 +103,10 @@ crew_close (struct crew *c)
   if (!c)
     return;
   for (int i = 0; c->workers && i < c->n_threads; i++)
-    mm_encoder_close (c->workers[i].encoder);
+    {
+      mm_encoder_close (c->workers[i].encoder);
+      row_free (&c->workers[i].row);
+    }
   mm_team_close (c->team);
   free (c->workers);
   free (c);
@@ -106,7 +122,7 @@ batch_open (struct crew *c, struct batch **out)
   if (st < 0)
     return st;
   b->crew = c;
-  st = mm_alloc ("batch", (size_t) c->n_threads, sizeof *b->ids, &b->ids);
+  st = mm_alloc ("batch", (size_t) c->n_threads, sizeof *b->made, &b->made);
   if (st < 0)
     batch_close (b);
   else
@@ -119,9 +135,14 @@ batch_close (struct batch *b)
 {
   if (!b)
     return;
-  for (int i = 0; b->ids && i < b->crew->n_threads; i++)
-    free (b->ids[i].data);
-  free (b->ids);
+  batch_clear (b);
+  for (int i = 0; b->made && i < b->crew->n_threads; i++)
+    {
+      free (b->made[i].ids.data);
+      free (b->made[i].mask);
+      free (b->made[i].turn_ends);
+    }
+  free (b->made);
   free (b->text);
   free (b->segments);
   free (b);
@@ -136,9 +157,11 @@ batch_is_empty (const struct batch *b)
 void
 batch_clear (struct batch *b)
 {
+  for (size_t i = 0; i < b->n_segments; i++)
+    free (b->segments[i].problem);
   b->size = b->n_segments = 0;
-  for (int i = 0; i < b->crew->n_threads; i++)
-    b->ids[i].count = 0;
+  for (int i = 0; b->made && i < b->crew->n_threads; i++)
+    b->made[i].ids.count = b->made[i].n_turns = 0;
 }
 
 /* ---- collecting ---- */
@@ -149,7 +172,7 @@ segment_end (const struct batch *b, const char *text, size_t size)
 {
   for (size_t limit = SEGMENT; limit < size; limit *= 2)
     {
-      size_t cut = mm_encode_cut (b->crew->t, text, size, limit, b->crew->flags);
+      size_t cut = mm_encode_cut (b->crew->source->t, text, size, limit, b->crew->source->flags);
 
       if (cut > 0)
         return cut;
@@ -157,74 +180,148 @@ segment_end (const struct batch *b, const char *text, size_t size)
   return size;
 }
 
-mm_status
-batch_add (struct batch *b, const char *text, size_t size, bool first, bool last, bool *full)
+/* Append SIZE bytes to the text.  */
+static mm_status
+keep (struct batch *b, const char *text, size_t size)
 {
-  size_t done = 0;
-  mm_status st;
+  mm_status st = mm_grow ("batch", &b->text, &b->capacity, b->size + size, 1);
 
-  st = mm_grow ("batch", &b->text, &b->capacity, b->size + size, 1);
   if (st < 0)
     return st;
   memcpy (b->text + b->size, text, size);
+  b->size += size;
+  return MM_OK;
+}
+
+static mm_status
+add_segment (struct batch *b, const struct segment *s)
+{
+  mm_status st = mm_grow ("batch", &b->segments, &b->segments_capacity, b->n_segments + 1, sizeof *b->segments);
+
+  if (st == MM_OK)
+    b->segments[b->n_segments++] = *s;
+  return st;
+}
+
+static bool
+is_full (const struct batch *b)
+{
+  return b->size >= (size_t) b->crew->n_threads * COLLECT;
+}
+
+mm_status
+batch_add (struct batch *b, const char *text, size_t size, bool first, bool last, bool *full)
+{
+  size_t done = 0, at = b->size;
+  mm_status st = keep (b, text, size);
+
   do
     {
       size_t end = done + segment_end (b, text + done, size - done);
 
-      st = mm_grow ("batch", &b->segments, &b->segments_capacity, b->n_segments + 1,
-                    sizeof *b->segments);
-      if (st < 0)
-        return st;
-      b->segments[b->n_segments++] = (struct segment) {
-        .at = b->size + done, .size = end - done, .first = first && done == 0,
-        .last = last && end == size };
+      if (st == MM_OK)
+        st = add_segment (b, &(struct segment) { .at = at + done, .size = end - done, .first = first && done == 0,
+                                                 .last = last && end == size });
       done = end;
     }
-  while (done < size);
-  b->size += size;
-  *full = b->size >= (size_t) b->crew->n_threads * COLLECT;
-  return MM_OK;
+  while (st == MM_OK && done < size);
+  *full = is_full (b);
+  return st;
+}
+
+mm_status
+batch_add_row (struct batch *b, const char *place, const char *json, size_t size, bool *full)
+{
+  struct segment s = { .place = b->size, .at = b->size + strlen (place) + 1, .size = size, .first = true,
+                       .last = true };
+  mm_status st = keep (b, place, strlen (place) + 1);
+
+  if (st == MM_OK)
+    st = keep (b, json, size);
+  if (st == MM_OK)
+    st = add_segment (b, &s);
+  *full = is_full (b);
+  return st;
 }
 
 /* ---- encoding ---- */
+
+/* Append what W made of a row to MADE.  */
+static mm_status
+append_row (const struct row *row, struct made *made)
+{
+  const struct mm_chat_ids *x = &row->ids;
+  size_t count = made->ids.count;
+  mm_status st = mm_grow ("ids", &made->ids.data, &made->ids.capacity, count + x->ids.count, sizeof *made->ids.data);
+
+  if (st == MM_OK)
+    st = mm_grow ("mask", &made->mask, &made->mask_capacity, count + x->ids.count, 1);
+  if (st == MM_OK)
+    st = mm_grow ("turns", &made->turn_ends, &made->turns_capacity, made->n_turns + x->n_turns,
+                  sizeof *made->turn_ends);
+  if (st < 0 || x->ids.count == 0)
+    return st;
+  memcpy (made->ids.data + count, x->ids.data, x->ids.count * sizeof *x->ids.data);
+  memcpy (made->mask + count, x->mask, x->ids.count);
+  memcpy (made->turn_ends + made->n_turns, x->turn_ends, x->n_turns * sizeof *x->turn_ends);
+  made->ids.count += x->ids.count;
+  made->n_turns += x->n_turns;
+  return MM_OK;
+}
+
+static mm_status
+encode_row (struct batch *b, struct worker *w, struct segment *s, struct made *made)
+{
+  mm_status st = row_encode (&w->row, &b->crew->source->rows, w->encoder, b->text + s->place, b->text + s->at, s->size);
+
+  if (st < 0)
+    return st;
+  s->bytes = w->row.text.size;
+  return append_row (&w->row, made);
+}
+
+static void
+encode_segment (struct batch *b, struct worker *w, struct segment *s, struct made *made)
+{
+  const struct source *source = b->crew->source;
+
+  s->ids = made->ids.count;
+  s->turns = made->n_turns;
+  s->status = source->chat ? encode_row (b, w, s, made)
+              : mm_encode (w->encoder, b->text + s->at, s->size, source->flags, &made->ids);
+  s->count = made->ids.count - s->ids;
+  s->n_turns = made->n_turns - s->turns;
+  if (s->status < 0)
+    s->problem = strdup (mm_error_message ());
+  if (s->status < 0 && !row_may_be_skipped (s->status))
+    atomic_store (&b->stopped, true);
+}
 
 static void
 encode_segments (void *arg, int thread, int n_threads)
 {
   struct batch *b = arg;
-  struct worker *w = b->crew->workers + thread;
-  struct mm_ids *ids = b->ids + thread;
   size_t i;
 
   (void) n_threads;
   if (thread == 0 && b->beside)
     b->beside_status = b->beside (b->beside_arg);
-  while (w->status == MM_OK && (i = atomic_fetch_add (&b->next_segment, 1)) < b->n_segments)
+  while (!atomic_load (&b->stopped) && (i = atomic_fetch_add (&b->next_segment, 1)) < b->n_segments)
     {
-      struct segment *s = b->segments + i;
-
-      s->worker = thread;
-      s->ids = ids->count;
-      w->status = mm_encode (w->encoder, b->text + s->at, s->size, b->crew->flags, ids);
-      s->count = ids->count - s->ids;
-      if (w->status < 0)
-        snprintf (w->message, sizeof w->message, "%s", mm_error_message ());
+      b->segments[i].worker = thread;
+      encode_segment (b, b->crew->workers + thread, b->segments + i, b->made + thread);
     }
 }
 
 mm_status
 batch_run (struct batch *b, batch_beside *beside, void *arg)
 {
-  struct crew *c = b->crew;
-
   atomic_store (&b->next_segment, 0);
+  atomic_store (&b->stopped, false);
   b->beside = beside;
   b->beside_arg = arg;
   b->beside_status = MM_OK;
-  mm_team_run (c->team, encode_segments, b);
-  for (int i = 0; i < c->n_threads; i++)
-    if (c->workers[i].status < 0)
-      return mm_fail (c->workers[i].status, "%s", c->workers[i].message);
+  mm_team_run (b->crew->team, encode_segments, b);
   return b->beside_status;
 }
 
@@ -232,10 +329,21 @@ bool
 batch_next (const struct batch *b, size_t *i, struct batch_ids *ids)
 {
   const struct segment *s = b->segments + *i;
+  const struct made *made;
 
   if (*i == b->n_segments)
     return false;
   ++*i;
-  *ids = (struct batch_ids) { b->ids[s->worker].data + s->ids, s->count, s->first, s->last };
+  made = b->made + s->worker;
+  *ids = (struct batch_ids) {
+    .ids = made->ids.data + s->ids, .count = s->count, .first = s->first, .last = s->last, .status = s->status,
+    .problem = s->problem ? s->problem : "no memory for a message" };
+  if (made->mask)
+    {
+      ids->mask = made->mask + s->ids;
+      ids->turn_ends = made->turn_ends + s->turns;
+      ids->n_turns = s->n_turns;
+      ids->bytes = s->bytes;
+    }
   return true;
 }

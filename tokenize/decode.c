@@ -2,7 +2,7 @@
    SPDX-License-Identifier: Apache-2.0
 
    The token that ends a document and the one that begins it are left out; special tokens
-   elsewhere come as their text.  */
+   elsewhere come as their text, and conversations as they were rendered.  */
 
 #include <config.h>
 
@@ -183,20 +183,24 @@ decode_file (struct decoder *d, const char *path)
 {
   struct mm_tokens *f;
   const struct mm_tokenizer *t;
-  int32_t eos;
+  bool chat;
+  int32_t bos, eos;
   mm_status st = mm_tokens_open (path, &f);
 
   if (st < 0)
     return st;
   t = mm_tokens_tokenizer (f);
+  chat = mm_tokens_chat_template (f) != NULL;
+  bos = chat ? MM_NO_TOKEN : mm_tokenizer_bos (t);
   eos = d->c->eos ? mm_tokenizer_find (t, d->c->eos) : mm_tokenizer_eos (t);
   if (d->c->eos && eos == MM_NO_TOKEN)
     st = mm_fail (MM_EUSAGE, "%s: --eos: token %s is not in its vocabulary", path, d->c->eos);
+  eos = chat || d->c->no_eos ? MM_NO_TOKEN : eos;
   for (uint64_t doc = 0; st == MM_OK && doc < mm_tokens_documents (f); doc++)
     {
       if (mm_progress_due ())
         mm_progress ("%s: %.0f%%", path, 100.0 * (double) doc / (double) mm_tokens_documents (f));
-      st = decode_document (d, f, doc, mm_tokenizer_bos (t), d->c->no_eos ? MM_NO_TOKEN : eos);
+      st = decode_document (d, f, doc, bos, eos);
     }
   mm_progress_end ();
   mm_tokens_close (f);
@@ -210,11 +214,12 @@ decode_id_files (struct decoder *d)
   const struct tokenize_config *c = d->c;
   struct tokenize_frame frame;
   struct mm_tokenizer *t;
-  mm_status st = tokenize_load (c, &t, &frame);
+  mm_status st = mm_tokenizer_load (c->tokenizer, &t);
 
-  if (st < 0)
-    return st;
-  frame.bos = mm_tokenizer_bos (t);
+  if (st == MM_OK)
+    st = tokenize_frame_find (c, t, &frame);
+  if (st == MM_OK)
+    frame.bos = mm_tokenizer_bos (t);
   for (size_t i = 0; st == MM_OK && i < c->n_inputs; i++)
     st = decode_ids (d, t, &frame, c->inputs[i]);
   mm_progress_end ();

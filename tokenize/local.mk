@@ -2,6 +2,7 @@ bin_PROGRAMS += minimind-tokenize
 tools += minimind-tokenize
 minimind_tokenize_SOURCES = \
   tokenize/main.c tokenize/options.c tokenize/tokenize.c tokenize/tokenize.h \
+  tokenize/source.c tokenize/source.h tokenize/row.c tokenize/row.h \
   tokenize/batch.c tokenize/batch.h tokenize/sink.c tokenize/sink.h \
   tokenize/report.c tokenize/report.h tokenize/sample.c \
   tokenize/decode.c tokenize/decode.h tokenize/decode_ids.c

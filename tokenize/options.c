@@ -21,13 +21,15 @@ static const char doc[] =
   "\v"
   "Inputs are texts, JSON, CSV and TSV, compressed or in archives too; \"-\" is standard input.  Ids are "
   "those of HuggingFace tokenizers.  Special tokens that stand in a text are text unless "
-  "--parse-special asks otherwise.  Each document ends with the tokenizer's eos.";
+  "--parse-special asks otherwise.  Each text ends with the tokenizer's eos.  Conversations (of MiniMind, OpenAI, "
+  "ShareGPT and Alpaca) are rendered by a chat template, and what the assistant says is marked as the target of "
+  "training.";
 
 static const char args_doc[] = "--tokenizer=FILE INPUT... -o FILE\n--decode TOKENS... [-o FILE]";
 
 enum { OPT_TOKENIZER = 0x100, OPT_NO_EOS, OPT_BOS, OPT_EOS, OPT_PARSE_SPECIAL, OPT_DECODE,
        OPT_COUNT, OPT_DUMP_SAMPLE, OPT_JSON, OPT_THREADS, OPT_FORCE, OPT_OUTPUT_FORMAT,
-       OPT_PART };
+       OPT_PART, OPT_CHAT_TEMPLATE, OPT_MINIMIND_COMPATIBLE };
 
 static const struct argp_option options[] = {
   { "tokenizer", OPT_TOKENIZER, "FILE", 0, "use this tokenizer.json, or the one in folder FILE", 0 },
@@ -39,11 +41,16 @@ static const struct argp_option options[] = {
   { "no-eos", OPT_NO_EOS, NULL, 0, "do not end documents with eos", 0 },
   { "eos", OPT_EOS, "TOKEN", 0, "end documents with TOKEN [the tokenizer's eos]", 0 },
   { "parse-special", OPT_PARSE_SPECIAL, NULL, 0, "make tokens of special tokens in texts", 0 },
+  { "chat-template", OPT_CHAT_TEMPLATE, "NAME", 0,
+    "render conversations by chatml, minimind2 or minimind-3 [auto: the one in tokenizer_config.json]", 0 },
+  { "minimind-compatible", OPT_MINIMIND_COMPATIBLE, NULL, 0,
+    "encode and label conversations exactly as MiniMind's SFTDataset does, for comparison", 0 },
   { "decode", OPT_DECODE, "KIND", OPTION_ARG_OPTIONAL,
     "turn INPUTS into text, or with --format=jsonl into lines: token files, or what --output-format=KIND made, "
     "text or raw, of which --tokenizer tells the vocabulary", 0 },
-  { "count", OPT_COUNT, NULL, 0, "print the number of documents, tokens and bytes; write nothing", 0 },
-  { "dump-sample", OPT_DUMP_SAMPLE, "N", 0, "show the tokens of the first N documents; write nothing", 0 },
+  { "count", OPT_COUNT, NULL, 0, "print the number of documents, tokens, targets and bytes; write nothing", 0 },
+  { "dump-sample", OPT_DUMP_SAMPLE, "N", 0,
+    "show the tokens of the first N documents, of conversations with targets; write nothing", 0 },
   { "json", OPT_JSON, NULL, 0, "print --count as a JSON object", 0 },
   { "part", OPT_PART, "K/N", 0,
     "only part K of N, for restarts and several machines; the parts in order are the whole", 0 },
@@ -51,6 +58,19 @@ static const struct argp_option options[] = {
   { "force", OPT_FORCE, NULL, 0, "replace FILE if it exists", 0 },
   { 0 }
 };
+
+/* Options that only conversations have ask for them.  */
+static void
+check_chat (struct tokenize_config *c, struct argp_state *state)
+{
+  struct mm_document_options *o = &c->documents;
+
+  if (!c->chat_template && !c->minimind_compatible)
+    return;
+  if (c->decode || (o->format != MM_DOCUMENTS_AUTO && o->format != MM_DOCUMENTS_VALUES))
+    argp_error (state, "--chat-template and --minimind-compatible are for conversations, --format=chat");
+  o->format = MM_DOCUMENTS_VALUES;
+}
 
 static void
 check_mode (struct tokenize_config *c, struct argp_state *state)
@@ -63,6 +83,7 @@ check_mode (struct tokenize_config *c, struct argp_state *state)
     argp_error (state, "--eos and --no-eos exclude each other");
   if (c->output_kind_given && (c->decode || c->count || c->sample))
     argp_error (state, "--output-format is for ids that are written");
+  check_chat (c, state);
   if (c->json && !c->count)
     argp_error (state, "--json goes with --count");
   if (c->decode && c->documents.parts)
@@ -136,6 +157,12 @@ parse_opt (int key, char *arg, struct argp_state *state)
       break;
     case OPT_PARSE_SPECIAL:
       c->parse_special = true;
+      break;
+    case OPT_CHAT_TEMPLATE:
+      c->chat_template = arg;
+      break;
+    case OPT_MINIMIND_COMPATIBLE:
+      c->minimind_compatible = true;
       break;
     case OPT_DECODE:
       c->decode = true;

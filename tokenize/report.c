@@ -36,19 +36,44 @@ report_text (struct report *r, const struct mm_document_part *part)
   int32_t id;
 
   if (!r->special_seen && !r->c->parse_special
-      && (id = mm_tokenizer_special_in (r->t, part->text, part->size)) != MM_NO_TOKEN)
+      && (id = mm_tokenizer_special_in (r->source->t, part->text, part->size)) != MM_NO_TOKEN)
     {
       r->special_seen = true;
       mm_warn ("special tokens such as %s stand in the text and are taken for text; "
-               "--parse-special makes them tokens", mm_tokenizer_bytes (r->t, (uint32_t) id, &size));
+               "--parse-special makes them tokens", mm_tokenizer_bytes (r->source->t, (uint32_t) id, &size));
     }
-  if (!r->eos_seen && part->last && r->frame.eos != MM_NO_TOKEN
-      && ends_with (r->t, r->frame.eos, part->text, part->size))
+  if (!r->eos_seen && part->last && r->source->frame.eos != MM_NO_TOKEN
+      && ends_with (r->source->t, r->source->frame.eos, part->text, part->size))
     {
       r->eos_seen = true;
       mm_warn ("documents end with %s already and get another; --no-eos leaves it out",
-               mm_tokenizer_bytes (r->t, (uint32_t) r->frame.eos, &size));
+               mm_tokenizer_bytes (r->source->t, (uint32_t) r->source->frame.eos, &size));
     }
+}
+
+/* ---- conversations ---- */
+
+void
+report_conversation (struct report *r, const struct batch_ids *x)
+{
+  uint64_t targets = 0;
+
+  for (size_t i = 0; i < x->count; i++)
+    targets += x->mask[i];
+  r->conversations++;
+  r->turns += x->n_turns;
+  r->targets += targets;
+  r->bytes += x->bytes;
+  r->untargeted += targets == 0;
+}
+
+void
+report_skipped (struct report *r, const char *problem)
+{
+  if (r->skipped++ == 0)
+    mm_warn ("left out: %s", problem);
+  else
+    mm_verbose ("left out: %s", problem);
 }
 
 /* ---- progress ---- */
@@ -82,25 +107,23 @@ bytes_per_token (const struct mm_document_counts *n, uint64_t tokens)
   return tokens ? (double) n->bytes / (double) tokens : 0;
 }
 
-/* --count: the result, on standard output.  */
 static mm_status
-print_count (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
+print_json (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
 {
-  double ratio = bytes_per_token (n, tokens);
-  json_t *object;
+  json_t *object = json_pack ("{s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "documents", (json_int_t) n->documents,
+                              "tokens", (json_int_t) tokens, "bytes", (json_int_t) n->bytes,
+                              "bytes_per_token", bytes_per_token (n, tokens), "empty", (json_int_t) n->empty,
+                              "skipped", (json_int_t) n->skipped, "replaced", (json_int_t) n->replaced);
   char *text;
   mm_status st;
 
-  if (!r->c->json)
+  if (r->source->chat)
     {
-      printf ("documents        %" PRIu64 "\ntokens           %" PRIu64 "\nbytes            %" PRIu64
-              "\nbytes per token  %.3f\n", n->documents, tokens, n->bytes, ratio);
-      return MM_OK;
+      json_object_set_new (object, "chat_template", json_string (mm_chat_template_name (r->source->rows.template)));
+      json_object_set_new (object, "turns", json_integer ((json_int_t) r->turns));
+      json_object_set_new (object, "targets", json_integer ((json_int_t) r->targets));
+      json_object_set_new (object, "untargeted", json_integer ((json_int_t) r->untargeted));
     }
-  object = json_pack ("{s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "documents", (json_int_t) n->documents,
-                      "tokens", (json_int_t) tokens, "bytes", (json_int_t) n->bytes,
-                      "bytes_per_token", ratio, "empty", (json_int_t) n->empty,
-                      "skipped", (json_int_t) n->skipped, "replaced", (json_int_t) n->replaced);
   st = mm_json_text (object, true, &text);
   json_decref (object);
   if (st == MM_OK)
@@ -111,22 +134,59 @@ print_count (const struct report *r, const struct mm_document_counts *n, uint64_
   return st;
 }
 
-mm_status
-report_end (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
+/* --count: the result, on standard output.  */
+static mm_status
+print_count (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
 {
-  char bytes[32], seconds[32], speed[32];
+  if (r->c->json)
+    return print_json (r, n, tokens);
+  if (r->source->chat)
+    printf ("conversations    %" PRIu64 "\nturns            %" PRIu64 "\ntargets          %" PRIu64 "\n",
+            n->documents, r->turns, r->targets);
+  else
+    printf ("documents        %" PRIu64 "\n", n->documents);
+  printf ("tokens           %" PRIu64 "\nbytes            %" PRIu64 "\nbytes per token  %.3f\n", tokens, n->bytes,
+          bytes_per_token (n, tokens));
+  return MM_OK;
+}
+
+/* What was made of what, how fast.  */
+static void
+print_work (const struct report *r, const struct mm_document_counts *n, uint64_t tokens)
+{
+  char bytes[32], seconds[32], speed[32], targets[64] = "";
   double took = mm_now () - r->start;
 
+  if (r->source->chat)
+    snprintf (targets, sizeof targets, ", of them %s", MM_COUNT (r->targets, "target"));
+  mm_info ("%s, %s, %s%s (%.2f bytes each) in %s, %s/s",
+           r->source->chat ? MM_COUNT (n->documents, "conversation") : MM_COUNT (n->documents, "document"),
+           mm_format_bytes (n->bytes, bytes), MM_COUNT (tokens, "token"), targets, bytes_per_token (n, tokens),
+           mm_format_seconds (took, seconds), mm_format_bytes ((uint64_t) ((double) n->bytes / (took + 1e-9)), speed));
+}
+
+mm_status
+report_end (const struct report *r, uint64_t tokens)
+{
+  struct mm_document_counts n;
+
+  mm_documents_counts (r->source->documents, &n);
+  if (r->source->chat)
+    {
+      n.documents = r->conversations;
+      n.bytes = r->bytes;
+      n.skipped += r->skipped;
+    }
   if (!r->c->count)
-    mm_info ("%s, %s, %s (%.2f bytes each) in %s, %s/s", MM_COUNT (n->documents, "document"),
-             mm_format_bytes (n->bytes, bytes), MM_COUNT (tokens, "token"), bytes_per_token (n, tokens),
-             mm_format_seconds (took, seconds),
-             mm_format_bytes ((uint64_t) ((double) n->bytes / (took + 1e-9)), speed));
-  if (n->empty)
-    mm_info ("%s left out", MM_COUNT (n->empty, "empty document"));
-  if (n->skipped)
-    mm_warn ("%s left out because of errors", MM_COUNT (n->skipped, "document"));
-  if (n->replaced)
-    mm_warn ("%s U+FFFD put in for what is not UTF-8", MM_COUNT (n->replaced, "time"));
-  return r->c->count ? print_count (r, n, tokens) : MM_OK;
+    print_work (r, &n, tokens);
+  if (n.empty)
+    mm_info ("%s left out", MM_COUNT (n.empty, "empty document"));
+  if (n.skipped)
+    mm_warn ("%s left out because of errors",
+             r->source->chat ? MM_COUNT (n.skipped, "row") : MM_COUNT (n.skipped, "document"));
+  if (n.replaced)
+    mm_warn ("%s U+FFFD put in for what is not UTF-8", MM_COUNT (n.replaced, "time"));
+  if (r->untargeted)
+    mm_warn ("%s without a target: nothing is learnt from them", MM_COUNT (r->untargeted, "conversation"));
+  return r->c->count ? print_count (r, &n, tokens) : MM_OK;
 }

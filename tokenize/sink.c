@@ -29,8 +29,9 @@ struct sink
 };
 
 mm_status
-sink_open (const struct tokenize_config *c, const struct mm_tokenizer *t, struct sink **out)
+sink_open (const struct tokenize_config *c, const struct source *source, struct sink **out)
 {
+  const struct mm_tokens_chat chat = { mm_chat_template_name (source->rows.template), source->rows.minimind };
   struct sink *s;
   mm_status st = mm_alloc ("ids", 1, sizeof *s, &s);
 
@@ -38,11 +39,11 @@ sink_open (const struct tokenize_config *c, const struct mm_tokenizer *t, struct
   if (st < 0)
     return st;
   s->kind = c->output_kind;
-  s->wide = mm_tokenizer_vocab_size (t) > 1 << 16;
+  s->wide = mm_tokenizer_vocab_size (source->t) > 1 << 16;
   if (c->count)
     ;
   else if (s->kind == OUTPUT_TOKENS)
-    st = mm_tokens_create (c->output, c->force, t, &s->writer);
+    st = mm_tokens_create_chat (c->output, c->force, source->t, source->chat ? &chat : NULL, &s->writer);
   else
     st = mm_output_open (c->output, c->force, &s->out);
   if (st < 0)
@@ -117,6 +118,20 @@ sink_end_document (struct sink *s)
   if (s->writer)
     return mm_tokens_end_document (s->writer);
   return s->out && s->kind == OUTPUT_TEXT ? mm_output_write (s->out, "\n", 1) : MM_OK;
+}
+
+mm_status
+sink_add_conversation (struct sink *s, const struct batch_ids *x)
+{
+  mm_status st;
+
+  if (!s->writer)
+    {
+      st = sink_add (s, x->ids, x->count);
+      return st < 0 ? st : sink_end_document (s);
+    }
+  s->count += x->count;
+  return mm_tokens_add_conversation (s->writer, x->ids, x->mask, x->count, x->turn_ends, x->n_turns);
 }
 
 uint64_t

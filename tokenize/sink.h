@@ -7,18 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batch.h"
+#include "source.h"
 #include "tokenize.h"
 
 struct sink;                    /* opaque */
 
-/* What C asks for: nothing is written with --count.  MM_EUSAGE for a token file on a stream, whose
-   header is written last.  */
-mm_status sink_open (const struct tokenize_config *c, const struct mm_tokenizer *t,
+/* What C asks for, of the documents of SOURCE: nothing is written with --count.  MM_EUSAGE for a token file on a
+   stream, whose header is written last.  */
+mm_status sink_open (const struct tokenize_config *c, const struct source *source,
                      struct sink **s) MM_NODISCARD;
 
 /* Append ids to the document under way; end it.  */
 mm_status sink_add (struct sink *s, const uint32_t *ids, size_t count) MM_NODISCARD;
 mm_status sink_end_document (struct sink *s) MM_NODISCARD;
+
+/* A conversation, a document of its own; targets and turns are kept in token files.  */
+mm_status sink_add_conversation (struct sink *s, const struct batch_ids *x) MM_NODISCARD;
 
 /* Ids so far.  */
 uint64_t sink_count (const struct sink *s);

@@ -30,6 +30,8 @@ struct tokenize_config
   struct mm_document_options documents;
   bool bos, no_eos, parse_special;
   const char *eos;              /* in place of the tokenizer's, or NULL */
+  const char *chat_template;    /* of conversations, or NULL */
+  bool minimind_compatible;     /* conversations as MiniMind encodes and labels them */
   bool decode, count, json;
   enum tokenize_output decode_kind;     /* of the inputs of decode */
   uint64_t sample;              /* documents to show, or 0 */
@@ -45,17 +47,9 @@ struct tokenize_frame
   int32_t bos, eos;             /* MM_NO_TOKEN: nothing */
 };
 
-/* Load the tokenizer and find the tokens that the options ask for.  MM_EUSAGE where it has none.  */
-mm_status tokenize_load (const struct tokenize_config *c, struct mm_tokenizer **t,
-                         struct tokenize_frame *frame);
-
-/* mm_encode_cut for documents.h; ARG is a struct tokenize_cutter.  */
-struct tokenize_cutter
-{
-  const struct mm_tokenizer *t;
-  unsigned flags;
-};
-size_t tokenize_cut (const void *arg, const char *text, size_t size, size_t limit);
+/* Find the tokens that the options ask for.  MM_EUSAGE where T has none.  */
+mm_status tokenize_frame_find (const struct tokenize_config *c, const struct mm_tokenizer *t,
+                               struct tokenize_frame *frame) MM_NODISCARD;
 
 mm_status tokenize (const struct tokenize_config *c);           /* into a token file, or count */
 mm_status tokenize_decode (const struct tokenize_config *c);    /* token files into text */

@@ -156,8 +156,6 @@ cp tokenizer.json n.tokenizer.json
 refused "no eos" 64 'no-eos' minimind-tokenize --tokenizer=n.tokenizer.json lines.jsonl -o x
 refused "no bos" 64 'bos' minimind-tokenize --tokenizer=n.tokenizer.json --bos lines.jsonl -o x
 ok "--no-eos needs none" run minimind-tokenize --tokenizer=n.tokenizer.json --no-eos lines.jsonl -o n.tokens
-ok "--format=chat" status_is 64 encode --format=chat lines.jsonl -o x
-ok "is refused" says 'does not tokenize conversations'
 for wrong in "" "-o x" "--tokenizer=." "--tokenizer=. lines.txt" "--tokenizer=. --count -o x lines.txt" \
              "--count --decode tokens" "--tokenizer=. --json lines.txt -o x" \
              "--tokenizer=. --output-format=tokens lines.txt -o -" "--tokenizer=. --output-format=raw --count lines.txt" \

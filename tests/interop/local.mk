@@ -20,7 +20,9 @@ check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
 unit_tests += tests/interop/chat
-EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl
+EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl \
+  tests/interop/chat/talk.jsonl tests/interop/chat/talk.chatml tests/interop/chat/talk.minimind2 \
+  tests/interop/chat/talk.minimind-3
 unit_tests += tests/interop/adapter
 EXTRA_DIST += tests/interop/make-adapter-goldens.py tests/interop/adapter/base/config.json \
   tests/interop/adapter/base/model.safetensors \

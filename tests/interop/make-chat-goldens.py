@@ -7,9 +7,12 @@
 # needs transformers; DATA holds tokenizers/ with the files of MiniMind.  Writes tests/interop/chat/cases.jsonl,
 # a conversation a line: its row, and for each template the text, or of generated ones the start of its
 # SHA-256; null where transformers or chatml cannot render it.  Of ids and targets (with the tokenizer
-# tests/interop/text/gpt2-added.json) the start of a SHA-256 over ids as little-endian 32 bits, then the mask: under
-# "minimind" those of MiniMind's SFTDataset, under "ours" each token of whose bytes any is the assistant's (null where
-# somebody typed what looks like a token).
+# tests/interop/text/gpt2-added.json) the start of a SHA-256 over ids as little-endian 32 bits, then the mask, of each
+# template that rendered it, chatml first: under "minimind" those of MiniMind's SFTDataset, under "ours" each token of
+# whose bytes any is the assistant's (null where somebody typed what looks like a token).
+#
+# Of the conversations in tests/interop/chat/talk.jsonl it writes talk.NAME for each template NAME: a line for each
+# token, its id and "target" where it is one, and an empty line behind each conversation.
 
 import hashlib
 import json
@@ -17,7 +20,6 @@ import os
 import random
 import sys
 
-from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "chat")
@@ -33,6 +35,8 @@ TOOL = {"type": "function", "function": {
                    "numbers": [0, -1, 2 ** 53, 1.5, 0.1, 1e-5, 0.0001, 1e16, 123456789012345.0, 1e22, -2.5e-300, 1e3,
                                9007199254740993.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004],
                    "none": None, "yes": True, "no": False, "empty": [{}, []]}}}
+PLAIN_TOOL = {"type": "function", "function": {"name": "get_weather", "description": "查天气 <b>", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 SMALL_TOOL = {"name": "f", "n": 1.50}
 CALL = {"type": "function", "function": {"name": "get_weather", "arguments": {"city": "北京"}}}
 
@@ -75,6 +79,7 @@ def cases():
          turn("assistant", "done")],
         [user(), turn("assistant", "", tool_calls=[CALL]), turn("tool", "r1")],
         [turn("tool", "first"), user()],
+        [user(), turn("assistant", "", tool_calls=[{"name": "f", "arguments": "{\"a\": 1}"}])],
     ]
     plain += answers("<think>\nr1\n</think>\n\nans", "r1\n</think>\nans", "<think>\nunfinished", "<think>a</think>b</think>c",
                      "\n\n  ans\n", "<think><think>a</think>", "a<think>b<think>c</think>\n\nd", "</think>", "</think></think>x",
@@ -82,7 +87,7 @@ def cases():
     for messages in plain:
         yield messages, None
     for system in ([], [turn("system", "SYS")]):
-        for tools in ([TOOL], [TOOL, TOOL], []):
+        for tools in ([TOOL], [TOOL, TOOL], [PLAIN_TOOL], [PLAIN_TOOL, PLAIN_TOOL], []):
             yield system + [user()], tools
 
 
@@ -109,13 +114,13 @@ def generated(rng, pieces):
     return messages, [SMALL_TOOL] if rng.random() < 0.15 else None
 
 
-def render(template, row, options):
+def render(template, row, options, **more):
     messages, tools = row
     if template.chat_template == CHATML and (tools or any(m.get("tool_calls") for m in messages)):
         return None
     # A template that takes null for text fails; ours writes nothing for it.
     try:
-        return template.apply_chat_template(messages, tools=tools, tokenize=False, **options)
+        return template.apply_chat_template(messages, tools=tools, **{"tokenize": False, **options, **more})
     except Exception:
         return None
 
@@ -129,14 +134,14 @@ def byte_of():
     return {**{chr(b): b for b in shown}, **{chr(256 + i): b for i, b in enumerate(hidden)}}
 
 
-def digest(ids, mask):
-    data = b"".join(i.to_bytes(4, "little") for i in ids) + bytes(mask)
+def digest(labelled):
+    data = b"".join(b"".join(i.to_bytes(4, "little") for i in ids) + bytes(mask) for ids, mask in labelled)
     return hashlib.sha256(data).hexdigest()[:8]
 
 
 def minimind_mask(tok, ids):
     """SFTDataset.generate_labels, as a mask of targets."""
-    header, end = (tok.encode(s, add_special_tokens=False).ids for s in ("<|im_start|>assistant\n", "<|im_end|>\n"))
+    header, end = (tok(s, add_special_tokens=False).input_ids for s in ("<|im_start|>assistant\n", "<|im_end|>\n"))
     mask, i = [0] * len(ids), 0
     while i < len(ids):
         if ids[i:i + len(header)] != header:
@@ -157,12 +162,16 @@ def our_mask(tok, text, ids):
     target, at = bytearray(len(data)), data.find(header)
     while at >= 0:
         first = at + len(header)
-        last = data.find(end, first) + len(end)
+        last = data.find(end, first)
+        if last < 0:
+            break
+        last += len(end)
         target[first:last] = b"\1" * (last - first)
         at = data.find(header, last)
-    added, bytes_of, mask, at = tok.get_added_tokens_decoder(), byte_of(), [], 0
+    added, bytes_of, mask, at = tok.added_tokens_decoder, byte_of(), [], 0
     for i in ids:
-        size = len(added[i].content.encode()) if i in added else len([bytes_of[c] for c in tok.id_to_token(i)])
+        token = tok.convert_ids_to_tokens(i)
+        size = len(added[i].content.encode()) if i in added else len([bytes_of[c] for c in token])
         mask.append(int(any(target[at:at + size])))
         at += size
     assert at == len(data)
@@ -174,45 +183,71 @@ def typed(messages):
     return json.dumps(messages, ensure_ascii=False)
 
 
-def encode(tok, messages, text):
-    ids = tok.encode(text, add_special_tokens=False).ids
-    clean = "<" not in typed(messages)
-    return {"minimind": digest(ids, minimind_mask(tok, ids)),
-            "ours": digest(ids, our_mask(tok, text, ids)) if clean else None}
+def encode(templates, row, options):
+    """The row's ids under each template that renders it, by apply_chat_template, with MiniMind's targets and ours."""
+    minimind, ours = [], []
+    for template in templates.values():
+        text = render(template, row, options)
+        if text is not None:
+            ids = render(template, row, options, tokenize=True, return_dict=False)
+            minimind.append((ids, minimind_mask(template, ids)))
+            ours.append((ids, our_mask(template, text, ids)))
+    return minimind, ours
 
 
-def main():
-    data = sys.argv[1]
-    tok = Tokenizer.from_file(os.path.join(HERE, "../text/gpt2-added.json"))
+def load(tokenizer_file, data):
+    """The tokenizer with each of the three templates."""
     templates = {}
-    for name in ("minimind-3", "minimind2", "chatml"):
-        stem = os.path.join(data, "tokenizers", "minimind2" if name == "chatml" else name)
-        templates[name] = PreTrainedTokenizerFast(tokenizer_file=stem + ".tokenizer.json")
+    for name in ("chatml", "minimind2", "minimind-3"):
+        templates[name] = PreTrainedTokenizerFast(tokenizer_file=tokenizer_file)
         templates[name].chat_template = CHATML
         if name != "chatml":
-            with open(stem + ".tokenizer_config.json") as f:
+            with open(os.path.join(data, "tokenizers", name + ".tokenizer_config.json")) as f:
                 templates[name].chat_template = json.load(f)["chat_template"]
+    return templates
 
+
+def write_cases(templates):
     rng = random.Random(1)
     plain = [p for p in PIECES if "<" not in p]
     rows = ([(row, False) for row in cases()] + [(generated(rng, PIECES), True) for _ in range(300)]
             + [(generated(rng, plain), True) for _ in range(60)])
-    os.makedirs(HERE, exist_ok=True)
     with open(os.path.join(HERE, "cases.jsonl"), "w") as f:
         for i, (row, short) in enumerate(rows):
             out = {"messages": row[0]} if row[1] is None else {"messages": row[0], "tools": row[1]}
-            prompts = PROMPTS if i < 4 else [list(PROMPTS)[i % 4]] if short else [""]
+            every = i < 4 or (not short and row[0][-1]["role"] == "tool")
+            prompts = PROMPTS if every else [list(PROMPTS)[i % 4]] if short else [""]
             for prompt in prompts:
-                texts, encoded = {}, None
+                texts = {}
                 for name, template in templates.items():
                     text = render(template, row, PROMPTS[prompt])
-                    if text is not None and name == "minimind-3" and not prompt:
-                        encoded = encode(tok, row[0], text)
                     if text is not None and short:
                         text = hashlib.sha256(text.encode()).hexdigest()[:8]
                     texts[name] = text
-                print(json.dumps({"row": out, "prompt": prompt, "short": short, "texts": texts, "ids": encoded}, ensure_ascii=False,
-                                 separators=(",", ":")), file=f)
+                minimind, ours = encode(templates, row, PROMPTS[prompt])
+                clean = "<" not in typed(row[0])
+                ids = {"minimind": digest(minimind), "ours": digest(ours) if clean else None}
+                print(json.dumps({"row": out, "prompt": prompt, "short": short, "texts": texts, "ids": ids},
+                                 ensure_ascii=False, separators=(",", ":")), file=f)
+
+
+def write_talk(templates):
+    with open(os.path.join(HERE, "talk.jsonl")) as f:
+        rows = [json.loads(line) for line in f]
+    for name, template in templates.items():
+        with open(os.path.join(HERE, "talk." + name), "w") as f:
+            for row in rows:
+                _, [(ids, mask)] = encode({name: template}, (row["messages"], row.get("tools")), {})
+                for i, target in zip(ids, mask):
+                    print(i, "target" if target else "", file=f, sep=" " if target else "")
+                print(file=f)
+
+
+def main():
+    templates = load(os.path.join(HERE, "../text/gpt2-added.json"), sys.argv[1])
+    os.makedirs(HERE, exist_ok=True)
+    write_cases(templates)
+    write_talk(templates)
 
 
 main()
