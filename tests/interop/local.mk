@@ -19,6 +19,8 @@ EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
+cli_tests += tests/interop/sft.sh
+EXTRA_DIST += tests/interop/sft.py
 unit_tests += tests/interop/chat
 EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl \
   tests/interop/chat/talk.jsonl tests/interop/chat/talk.chatml tests/interop/chat/talk.minimind2 \
