@@ -38,12 +38,13 @@ sibling (const char *path, const char *tail, const char *replacement)
   return name;
 }
 
+/* One that cannot be looked at is taken to be there: to read it says why it cannot.  */
 static bool
 exists (const char *path)
 {
-  struct stat info;
+  bool there;
 
-  return stat (path, &info) == 0;
+  return mm_path_exists (path, &there) < 0 || there;
 }
 
 /* ---- vocab.json and merges.txt ---- */
