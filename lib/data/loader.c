@@ -25,7 +25,13 @@ struct cursor
 {
   uint64_t step;
   uint64_t epoch, first, count; /* the window's samples */
-  uint64_t next;                /* index in the window of the micro-batch to come */
+  uint64_t next, end;           /* index in the window of the micro-batch to come, and behind the last */
+};
+
+/* Micro-batches of a window that are this rank's, where the caller deals them.  */
+struct share
+{
+  uint64_t first, count;
 };
 
 struct mm_loader
@@ -33,7 +39,8 @@ struct mm_loader
   const struct mm_dataset *data;
   enum mm_split split;
   struct mm_order order;
-  uint64_t rank, world_size;
+  uint64_t rank, stride;        /* its micro-batches are each STRIDE-th; dealt ones follow each other */
+  bool dealt;
 
   struct mm_batch slots[SLOTS];
   struct cursor consumer;
@@ -52,25 +59,37 @@ struct mm_loader
   pthread_cond_t filled, emptied;
   uint64_t n_filled, n_emptied; /* slots so far; the difference is ready or with the consumer */
   bool stop;
+  struct share shares[MM_LOADER_SHARES];        /* of window STEP at its remainder */
+  uint64_t shared;              /* windows below this one have been told */
   mm_status status;             /* of the producer; the message is copied since it is by thread */
   char message[1024];
 };
 
+/* Where micro-batches are dealt, the window has been told.  */
 static void
-cursor_enter (struct cursor *c, const struct mm_loader *l, uint64_t step)
+cursor_enter (struct cursor *c, struct mm_loader *l, uint64_t step)
 {
+  uint64_t m = l->order.micro_batch;
+
   c->step = step;
   mm_order_window (&l->order, step, &c->epoch, &c->first, &c->count);
   c->next = l->rank;
+  c->end = c->count / m + (c->count % m != 0);
+  if (!l->dealt)
+    return;
+  pthread_mutex_lock (&l->lock);
+  struct share s = l->shares[step % MM_LOADER_SHARES];
+  pthread_mutex_unlock (&l->lock);
+  c->next = s.first;
+  if (s.first < c->end && s.count < c->end - s.first)
+    c->end = s.first + s.count;
 }
 
 /* Is there another micro-batch of this rank in the window?  */
 static bool
-cursor_more (const struct cursor *c, const struct mm_loader *l)
+cursor_more (const struct cursor *c)
 {
-  uint64_t m = l->order.micro_batch;
-
-  return c->next < c->count / m + (c->count % m != 0);
+  return c->next < c->end;
 }
 
 /* Read the micro-batch at the producer's cursor into B.  */
@@ -113,6 +132,33 @@ empty_slot (struct mm_loader *l)
   return b;
 }
 
+/* Wait until window STEP has been told; false when the loader is being closed.  */
+static bool
+await_share (struct mm_loader *l, uint64_t step)
+{
+  bool told;
+
+  pthread_mutex_lock (&l->lock);
+  while (l->dealt && !l->stop && step >= l->shared)
+    pthread_cond_wait (&l->emptied, &l->lock);
+  told = !l->stop;
+  pthread_mutex_unlock (&l->lock);
+  return told;
+}
+
+/* Go to the producer's next micro-batch; false when the loader is being closed.  */
+static bool
+find_next (struct mm_loader *l)
+{
+  while (!cursor_more (&l->producer))
+    {
+      if (!await_share (l, l->producer.step + 1))
+        return false;
+      cursor_enter (&l->producer, l, l->producer.step + 1);
+    }
+  return true;
+}
+
 static void *
 produce (void *arg)
 {
@@ -120,12 +166,10 @@ produce (void *arg)
   struct mm_batch *b;
   mm_status st = MM_OK;
 
-  while (st >= 0 && (b = empty_slot (l)) != NULL)
+  while (st >= 0 && (b = empty_slot (l)) != NULL && find_next (l))
     {
-      while (!cursor_more (&l->producer, l))
-        cursor_enter (&l->producer, l, l->producer.step + 1);
       st = fill (l, b);
-      l->producer.next += l->world_size;
+      l->producer.next += l->stride;
 
       pthread_mutex_lock (&l->lock);
       if (st >= 0)
@@ -159,8 +203,7 @@ start_thread (struct mm_loader *l)
 }
 
 static mm_status
-check_order (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o, int rank,
-             int world_size)
+check_order (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o)
 {
   uint64_t rows = mm_dataset_rows (d, split);
 
@@ -169,8 +212,6 @@ check_order (const struct mm_dataset *d, enum mm_split split, const struct mm_or
                     mm_dataset_path (d), (unsigned long long) o->rows, (unsigned long long) rows);
   if (o->global_batch == 0 || o->micro_batch == 0)
     return mm_fail (MM_EINVAL, "loader: batches of no sequences");
-  if (rank < 0 || world_size < 1 || rank >= world_size)
-    return mm_fail (MM_EINVAL, "loader: rank %d of %d", rank, world_size);
   return MM_OK;
 }
 
@@ -198,16 +239,14 @@ allocate (struct mm_loader *l)
   return st;
 }
 
-mm_status
-mm_loader_open (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o,
-                uint64_t first_step, int rank, int world_size, struct mm_loader **out)
+static mm_status
+create (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o, struct mm_loader **out)
 {
   struct mm_loader *l;
-  struct cursor largest;
   mm_status st;
 
   *out = NULL;
-  st = check_order (d, split, o, rank, world_size);
+  st = check_order (d, split, o);
   if (st >= 0)
     st = mm_alloc ("loader", 1, sizeof *l, &l);
   if (st < 0)
@@ -216,20 +255,11 @@ mm_loader_open (const struct mm_dataset *d, enum mm_split split, const struct mm
   l->data = d;
   l->split = split;
   l->order = *o;
-  l->rank = (uint64_t) rank;
-  l->world_size = (uint64_t) world_size;
+  l->stride = 1;
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->filled, NULL);
   pthread_cond_init (&l->emptied, NULL);
-  cursor_enter (&l->consumer, l, first_step);
-  cursor_enter (&l->producer, l, first_step);
-
-  /* The first window of an epoch is its largest: a rank with nothing there never has anything,
-     and its producer would search for ever.  */
-  cursor_enter (&largest, l, 0);
   st = allocate (l);
-  if (st >= 0 && cursor_more (&largest, l))
-    st = start_thread (l);
   if (st < 0)
     {
       mm_loader_close (l);
@@ -237,6 +267,81 @@ mm_loader_open (const struct mm_dataset *d, enum mm_split split, const struct mm
     }
   *out = l;
   return MM_OK;
+}
+
+/* Both cursors at window STEP, the producer at WORK if there is any.  */
+static mm_status
+start (struct mm_loader **l, uint64_t step, bool work)
+{
+  mm_status st = MM_OK;
+
+  cursor_enter (&(*l)->consumer, *l, step);
+  cursor_enter (&(*l)->producer, *l, step);
+  if (work)
+    st = start_thread (*l);
+  if (st < 0)
+    {
+      mm_loader_close (*l);
+      *l = NULL;
+    }
+  return st;
+}
+
+mm_status
+mm_loader_open (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o,
+                uint64_t first_step, int rank, int world_size, struct mm_loader **l)
+{
+  struct cursor largest;
+  mm_status st = create (d, split, o, l);
+
+  if (st < 0)
+    return st;
+  if (rank < 0 || world_size < 1 || rank >= world_size)
+    {
+      mm_loader_close (*l);
+      *l = NULL;
+      return mm_fail (MM_EINVAL, "loader: rank %d of %d", rank, world_size);
+    }
+  (*l)->rank = (uint64_t) rank;
+  (*l)->stride = (uint64_t) world_size;
+  /* The first window of an epoch is its largest: a rank with nothing there never has anything,
+     and its producer would search for ever.  */
+  cursor_enter (&largest, *l, 0);
+  return start (l, first_step, cursor_more (&largest));
+}
+
+mm_status
+mm_loader_open_shared (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o,
+                       uint64_t first_step, uint64_t first, uint64_t count, struct mm_loader **l)
+{
+  mm_status st = create (d, split, o, l);
+
+  if (st < 0)
+    return st;
+  (*l)->dealt = true;
+  (*l)->shares[first_step % MM_LOADER_SHARES] = (struct share) { first, count };
+  (*l)->shared = first_step + 1;
+  return start (l, first_step, true);
+}
+
+mm_status
+mm_loader_share (struct mm_loader *l, uint64_t step, uint64_t first, uint64_t count)
+{
+  uint64_t at_hand = l->consumer.step, want;
+
+  pthread_mutex_lock (&l->lock);
+  want = l->shared;
+  if (l->dealt && step == want && step - at_hand < MM_LOADER_SHARES)
+    {
+      l->shares[step % MM_LOADER_SHARES] = (struct share) { first, count };
+      l->shared++;
+      pthread_cond_signal (&l->emptied);
+    }
+  pthread_mutex_unlock (&l->lock);
+  if (l->dealt && step == want && step - at_hand < MM_LOADER_SHARES)
+    return MM_OK;
+  return mm_fail (MM_EINVAL, "loader: window %llu is dealt during %llu, want %llu next", (unsigned long long) step,
+                  (unsigned long long) at_hand, (unsigned long long) want);
 }
 
 void
@@ -303,21 +408,21 @@ mm_loader_next (struct mm_loader *l, uint64_t step, const struct mm_batch **b, d
   mm_status st;
 
   *b = NULL;
-  if (step == c->step + 1 && !cursor_more (c, l))
+  if (step == c->step + 1 && !cursor_more (c) && (!l->dealt || step < l->shared))
     cursor_enter (c, l, step);
   if (step != c->step)
     return mm_fail (MM_EINVAL, "loader: step %llu asked for during step %llu",
                     (unsigned long long) step, (unsigned long long) c->step);
-  if (!cursor_more (c, l))
+  if (!cursor_more (c))
     return MM_OK;
   st = take (l, b, waited);
   if (st >= 0)
-    c->next += l->world_size;
+    c->next += l->stride;
   return st;
 }
 
 bool
 mm_loader_is_last (const struct mm_loader *l)
 {
-  return !cursor_more (&l->consumer, l);
+  return !cursor_more (&l->consumer);
 }

@@ -74,6 +74,16 @@ mm_status mm_loader_open (const struct mm_dataset *d, enum mm_split split, const
                           struct mm_loader **l) MM_NODISCARD;
 void mm_loader_close (struct mm_loader *l);     /* accepts NULL */
 
+/* A loader to which the caller deals micro-batches, window by window: of window FIRST_STEP those from the FIRST-th on,
+   COUNT of them, as far as the window has so many.  mm_loader_share tells the same of window STEP, in ascending order,
+   at most MM_LOADER_SHARES windows from the one at hand on (MM_EINVAL); mm_loader_next wants to have been told.  The
+   loader reads ahead as far as it knows.  */
+enum { MM_LOADER_SHARES = 4 };
+mm_status mm_loader_open_shared (const struct mm_dataset *d, enum mm_split split, const struct mm_order *o,
+                                 uint64_t first_step, uint64_t first, uint64_t count,
+                                 struct mm_loader **l) MM_NODISCARD;
+mm_status mm_loader_share (struct mm_loader *l, uint64_t step, uint64_t first, uint64_t count) MM_NODISCARD;
+
 /* The next micro-batch of window STEP; *B is NULL when the window has no more for this rank.  *B
    belongs to the loader, valid until the next call.  Steps must ascend by one, each to its last
    micro-batch (MM_EINVAL).  A row that mm_dataset_read refuses comes out here, in its turn.  *WAITED (unless

@@ -49,6 +49,7 @@ struct mm_train_config
   int zero;                     /* 1: moments and update are shared out over the ranks */
   bool fast;                    /* gradients are summed as float32 */
   uint64_t bucket_mb;           /* gradients are summed in pieces of this size, MB of 1e6 bytes */
+  bool balance;                 /* micro-batches are dealt to ranks by their speed */
   uint64_t check_replicas;      /* steps; 0: at the start and before each save only */
 };
 

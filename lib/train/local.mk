@@ -21,6 +21,8 @@ lib_libcore_a_SOURCES += \
   lib/train/shape.c \
   lib/train/ranks.c \
   lib/train/reduce.c \
+  lib/train/balance.h \
+  lib/train/balance.c \
   lib/train/whole.c \
   lib/train/resume.c \
   lib/train/save.c \

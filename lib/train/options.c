@@ -21,7 +21,7 @@ enum
   OPT_GRAD_CLIP, OPT_STEPS, OPT_EPOCHS, OPT_STOP_AFTER, OPT_SAVE_EVERY, OPT_KEEP, OPT_RESUME,
   OPT_ACCEPT, OPT_EVAL_EVERY, OPT_LOG_EVERY, OPT_SAMPLE_EVERY, OPT_SAMPLE_PROMPT,
   OPT_METRICS_FILE, OPT_DRY_RUN, OPT_TRANSPORT, OPT_TIMEOUT, OPT_ZERO, OPT_REDUCE, OPT_BUCKET_MB,
-  OPT_CHECK_REPLICAS
+  OPT_CHECK_REPLICAS, OPT_BALANCE
 };
 
 static const struct argp_option options[] = {
@@ -75,6 +75,8 @@ static const struct argp_option options[] = {
     "sum gradients over ranks exactly, as integers, or as float32: half the data, but bits that depend on the number"
     " of ranks [exact]", 15 },
   { "bucket-mb", OPT_BUCKET_MB, "N", 0, "sum gradients in pieces of N MB [25]", 15 },
+  { "balance", OPT_BALANCE, NULL, 0,
+    "deal micro-batches to ranks by measured speed, where ranks are unequal; same bits", 15 },
   { "timeout", OPT_TIMEOUT, "SECONDS", 0,
     "leave with status 75 when a rank has not come for SECONDS; 0: wait for ever [1800]", 15 },
   { "check-replicas", OPT_CHECK_REPLICAS, "N", 0,
@@ -227,6 +229,9 @@ parse_ranks (int key, char *arg, struct argp_state *state, struct mm_train_confi
       break;
     case OPT_BUCKET_MB:
       c->bucket_mb = (uint64_t) mm_cli_integer (state, "bucket-mb", arg, 1, 1 << 20);
+      break;
+    case OPT_BALANCE:
+      c->balance = true;
       break;
     case OPT_CHECK_REPLICAS:
       c->check_replicas = parse_count (state, "check-replicas", arg, 0);

@@ -87,7 +87,7 @@ mm_plan_make (const struct mm_train_config *c, const char *data, uint64_t rows, 
   if (st < 0)
     return st;
 
-  *p = (struct mm_plan) { .seq_len = seq_len, .world_size = world_size };
+  *p = (struct mm_plan) { .seq_len = seq_len, .world_size = world_size, .balance = c->balance && world_size > 1 };
   p->order = (struct mm_order) { .seed = c->compute.seed, .rows = rows, .shuffle = true,
                                  .global_batch = c->global_batch, .micro_batch = c->micro_batch };
   p->windows = mm_order_windows (&p->order);
@@ -109,6 +109,8 @@ mm_plan_equation (const struct mm_plan *p, char text[MM_PLAN_TEXT])
                        MM_COUNT (p->passes, "pass"));
 
   if (p->idle > 0)
-    snprintf (text + used, (size_t) (MM_PLAN_TEXT - used), ", %.1f%% idle", 100 * p->idle);
+    used += snprintf (text + used, (size_t) (MM_PLAN_TEXT - used), ", %.1f%% idle", 100 * p->idle);
+  if (p->balance)
+    snprintf (text + used, (size_t) (MM_PLAN_TEXT - used), ", at first: then dealt by measured speed");
   return text;
 }

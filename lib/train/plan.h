@@ -7,6 +7,7 @@
 #ifndef MM_TRAIN_PLAN_H
 #define MM_TRAIN_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <minimind/batch.h>
@@ -23,6 +24,7 @@ struct mm_plan
   uint64_t windows;             /* steps an epoch */
   uint64_t micro_batches;       /* of a full step */
   uint64_t passes;              /* micro-batches that the busiest rank runs in it */
+  bool balance;                 /* passes are but the beginning: then by measured speed */
   double idle;                  /* share of all ranks' passes that have no micro-batch, 0 to 1 */
   uint64_t step_tokens;         /* of a full step */
 };
@@ -33,10 +35,10 @@ struct mm_plan
 mm_status mm_plan_make (const struct mm_train_config *c, const char *data, uint64_t rows,
                         uint32_t seq_len, int world_size, struct mm_plan *p) MM_NODISCARD;
 
-enum { MM_PLAN_TEXT = 160 };
+enum { MM_PLAN_TEXT = 200 };
 
 /* "64 sequences a step = 16 micro-batches of 4 on 1 rank, 16 passes each", with the idle share where
-   they don't divide.  Returns TEXT.  */
+   they don't divide, and with what --balance changes.  Returns TEXT.  */
 char *mm_plan_equation (const struct mm_plan *p, char text[MM_PLAN_TEXT]);
 
 #endif /* MM_TRAIN_PLAN_H */

@@ -81,10 +81,10 @@ options_text (const struct mm_train_config *c, char *text, size_t size)
 {
   snprintf (text, size, "--global-batch=%" PRIu64 " --micro-batch=%" PRIu64 " --steps=%" PRIu64 " --epochs=%g"
             " --stop-after=%" PRIu64 " --save-every=%" PRIu64 " --eval-every=%" PRIu64 " --sample-every=%" PRIu64
-            " --check-replicas=%" PRIu64 " --zero=%d --reduce=%s --bucket-mb=%" PRIu64 " --seed=%" PRIu64 "%s",
+            " --check-replicas=%" PRIu64 " --zero=%d --reduce=%s --bucket-mb=%" PRIu64 " --seed=%" PRIu64 "%s%s",
             c->global_batch, c->micro_batch, c->steps, c->epochs, c->stop_after, c->save_every, c->eval_every,
             c->sample_every, c->check_replicas, c->zero, c->fast ? "fast" : "exact", c->bucket_mb, c->compute.seed,
-            c->dry_run ? " --dry-run" : "");
+            c->balance ? " --balance" : "", c->dry_run ? " --dry-run" : "");
 }
 
 mm_status

@@ -29,6 +29,7 @@ struct window
   uint64_t bad_sample;          /* first sample of the first micro-batch that overflowed; UINT64_MAX: none */
   bool stop;                    /* some rank was asked to stop */
   double norm, rate;
+  double micro_batch;           /* seconds that one takes on this rank, 0: it has none here */
   double seconds[MM_STEP_PHASES];
 };
 
@@ -52,6 +53,9 @@ run_window (struct mm_trainer *t, struct window *w)
       w->tokens += b->rows * b->seq_len;
     }
   w->seconds[MM_BACKWARD] -= t->reduction.seconds;
+  if (w->tokens)
+    w->micro_batch = (w->seconds[MM_FORWARD] + w->seconds[MM_BACKWARD])
+                     * (double) (t->plan.order.micro_batch * t->plan.seq_len) / (double) w->tokens;
   return st == MM_OK ? mm_backend_sync (t->backend) : st;
 }
 
@@ -211,6 +215,8 @@ step (struct mm_trainer *t, bool *stop)
   double began;
 
   if (st == MM_OK)
+    st = mm_trainer_deal (t);
+  if (st == MM_OK)
     st = run_window (t, &w);
   began = mm_now ();
   st = mm_comm_agree (t->comm, st);
@@ -223,6 +229,8 @@ step (struct mm_trainer *t, bool *stop)
       return ended < 0 ? ended : st;
     }
   st = reduce (t, &w);
+  if (st == MM_OK)
+    st = mm_trainer_note_speed (t, w.micro_batch);
   if (st == MM_OK)
     st = update (t, &w);
   st = mm_comm_agree (t->comm, st);

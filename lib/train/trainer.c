@@ -233,8 +233,7 @@ mm_trainer_start (struct mm_trainer *t)
   if (st == MM_OK)
     st = mm_pass_create (t->model, t->plan.order.micro_batch, t->plan.seq_len, true, &t->pass);
   if (st == MM_OK)
-    st = mm_loader_open (t->data, MM_TRAIN, &t->plan.order, t->first, mm_comm_rank (t->comm),
-                         mm_comm_size (t->comm), &t->loader);
+    st = mm_trainer_open_loader (t);
   if (st == MM_OK && mm_comm_rank (t->comm) == 0)
     st = mm_runlog_open (c->output, c->metrics_file, &t->log);
   st = mm_comm_agree (t->comm, st);
@@ -272,6 +271,7 @@ mm_trainer_close (struct mm_trainer *t)
 {
   mm_trainer_leave_folder (t);
   mm_loader_close (t->loader);
+  mm_balance_close (&t->balance);
   mm_pass_free (t->pass);
   mm_optimizer_free (t->model, &t->optimizer);
   if (t->floats_own)

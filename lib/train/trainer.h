@@ -17,6 +17,7 @@
 #include <minimind/optimizer.h>
 #include <minimind/train.h>
 
+#include "balance.h"
 #include "plan.h"
 #include "report.h"
 #include "state.h"
@@ -51,6 +52,7 @@ struct mm_trainer
   struct mm_reduction reduction;
   struct mm_pass *pass;
   struct mm_loader *loader;
+  struct mm_balance balance;    /* with --balance, of several ranks */
 
   json_t *settings;             /* of trainer.json */
   struct mm_train_state state;
@@ -105,6 +107,12 @@ mm_status mm_trainer_make_optimizer (struct mm_trainer *t) MM_NODISCARD;
 mm_status mm_trainer_reduce_begin (struct mm_trainer *t) MM_NODISCARD;
 mm_status mm_trainer_reduce_more (void *trainer, size_t from) MM_NODISCARD;
 mm_status mm_trainer_reduce_end (struct mm_trainer *t, int *overflow) MM_NODISCARD;
+
+/* Open the loader at window t->first.  With --balance (else the two below do nothing): before a step deal the window
+   after it; after the step note what one of this rank's micro-batches took, SECONDS, 0 without one: collective.  */
+mm_status mm_trainer_open_loader (struct mm_trainer *t) MM_NODISCARD;
+mm_status mm_trainer_deal (struct mm_trainer *t) MM_NODISCARD;
+mm_status mm_trainer_note_speed (struct mm_trainer *t, double seconds) MM_NODISCARD;
 
 /* Parameters and moments, whole and on the host, between two steps.  Open makes room; gather fills it; put
    takes it over into the run's own state (parameters are to be refreshed then); close.  All collective where

@@ -47,6 +47,30 @@ ok "and not the exact ones" sh -c '! test "$(cat fast-0)" = "$0"' "$goal"
 fast_then_exact () { status_is 78 run ranks 2 $(pretrain next --steps=14 --schedule=constant); says 'reduce: want absent'; }
 ok "a run that was summed as float32 does not go on exactly by mistake" fast_then_exact
 
+# ---- unequal ranks ----
+
+# balanced RANKS OPTION...: rank 1 computes with the plain kernels, far slower than others.
+unequal () { n=$1; shift; ranks "$n" sh -c 'test $MM_RANK != 1 || export MM_CPU=generic; exec "$@"' sh "$@"; }
+balanced () { rm -rf next; unequal "$@" $(buckets next --balance --steps=12 --zero=1); }
+last_shares () { sed -n 's/.*"event": *"balance".*"micro_batches": *\[\([0-9, ]*\)\].*/\1/p' next/log/events.jsonl | tail -n 1; }
+slow_has_less () { echo "shares: $(last_shares)"; last_shares | tr -d ' ' | awk -F, '{ exit !($1 + $2 == 8 && $2 < $1) }'; }
+rm -rf next
+$(buckets twelve --steps=12) || exit 99
+ok "--balance changes no bit" balanced 2
+ok "the same bits" sh -c 'test "$(minimind-ckpt-inspect --sha256 next | sed "s/ .*//")" = "$(minimind-ckpt-inspect --sha256 twelve | sed "s/ .*//")"'
+case $(minimind-pretrain --version) in
+  *"generic "*) ok "a rank that is slower gets less" slow_has_less ;;
+  *) tap_skip "a rank that is slower gets less" "there is one set of kernels only" ;;
+esac
+balanced_resumed ()
+{
+  rm -rf next
+  status_is 75 unequal 3 $(pretrain next --threads=1 --balance --stop-after=7) \
+    && unequal 2 $(pretrain next --threads=1 --balance --zero=1) && same next
+}
+ok "stopped, and resumed on another number of ranks" balanced_resumed
+ok "what is printed tells" sh -c "$(pretrain dry --balance --dry-run) && minimind-launch -n 3 -- $(pretrain dry --balance --dry-run) >said-dry && grep 'at first: then dealt by measured speed' said-dry"
+
 # ---- what is told ----
 
 told () { grep -F -e "$1" "$tap_dir/stderr"; }

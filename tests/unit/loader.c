@@ -142,6 +142,87 @@ test_cover (void)
     }
 }
 
+/* Window STEP is cut somewhere: the first rank has the micro-batches before, the second those behind.  */
+static void
+cut_window (uint64_t step, int rank, uint64_t *first, uint64_t *count)
+{
+  uint64_t cut = step * 5 % 9;
+
+  *first = rank ? cut : 0;
+  *count = rank ? 100 : cut;
+}
+
+/* Walk what is dealt to RANK of two; SEEN [STEPS][ROWS].  */
+static bool
+walk_dealt (const struct mm_order *o, uint64_t steps, int rank, int *seen)
+{
+  uint64_t first, count, told = 3;
+  struct mm_loader *l;
+  bool right = true, last = false;
+
+  cut_window (told, rank, &first, &count);
+  must (mm_loader_open_shared (data, MM_TRAIN, o, told++, first, count, &l));
+  for (uint64_t step = 3; step < 3 + steps; step++)
+    {
+      uint64_t epoch, sample, samples, got = 0;
+      const struct mm_batch *b;
+
+      /* As far ahead as it may be, at times; the window before is still at hand.  */
+      for (; told < step + 1 + step % (MM_LOADER_SHARES - 1); told++)
+        {
+          cut_window (told, rank, &first, &count);
+          must (mm_loader_share (l, told, first, count));
+        }
+      mm_order_window (o, step, &epoch, &sample, &samples);
+      cut_window (step, rank, &first, &count);
+      for (;;)
+        {
+          must (mm_loader_next (l, step, &b, NULL));
+          if (!b)
+            break;
+          right = right && batch_is_right (o, b, epoch, sample + (first + got) * o->micro_batch,
+                                           seen + (step - 3) * ROWS);
+          last = mm_loader_is_last (l);
+          got++;
+        }
+      right = right && got <= count && (got == 0 || last);
+    }
+  mm_loader_close (l);
+  return right;
+}
+
+static void
+test_dealt (void)
+{
+  enum { STEPS = 40 };
+  struct mm_order o = { .seed = 9, .rows = ROWS, .global_batch = 16, .micro_batch = 2, .shuffle = true };
+  int *seen = calloc (STEPS * ROWS, sizeof *seen);
+  bool right = seen && walk_dealt (&o, STEPS, 0, seen) && walk_dealt (&o, STEPS, 1, seen);
+  const struct mm_batch *b;
+  struct mm_loader *l;
+
+  for (uint64_t s = 0; s < STEPS && right; s++)
+    {
+      uint64_t epoch, first, count;
+
+      mm_order_window (&o, s + 3, &epoch, &first, &count);
+      for (uint64_t i = 0; i < ROWS; i++)
+        right = right && seen[s * ROWS + i] == (i >= first && i < first + count);
+    }
+  free (seen);
+  ok (right, "dealt micro-batches come to whom they are dealt, once");
+  must (mm_loader_open_shared (data, MM_TRAIN, &o, 0, 0, 0, &l));
+  ok (mm_loader_next (l, 0, &b, NULL) == MM_OK && !b && mm_loader_next (l, 1, &b, NULL) == MM_EINVAL,
+      "a window must have been dealt");
+  ok (mm_loader_share (l, 2, 0, 1) == MM_EINVAL && mm_loader_share (l, 1, 0, 1) == MM_OK
+      && mm_loader_share (l, 2, 0, 1) == MM_OK && mm_loader_share (l, 3, 0, 1) == MM_OK
+      && mm_loader_share (l, 4, 0, 1) == MM_EINVAL, "in order, and not too far ahead");
+  mm_loader_close (l);
+  must (mm_loader_open (data, MM_TRAIN, &o, 0, 0, 1, &l));
+  ok (mm_loader_share (l, 1, 0, 1) == MM_EINVAL, "only where they are dealt at all");
+  mm_loader_close (l);
+}
+
 static void
 test_order (void)
 {
@@ -249,6 +330,7 @@ main (void)
   write_dataset (t);
   must (mm_dataset_open ("d", true, &data));
   test_cover ();
+  test_dealt ();
   test_order ();
   test_steps ();
   test_refusals ();

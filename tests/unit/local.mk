@@ -10,6 +10,7 @@ unit_tests += tests/unit/hash
 unit_tests += tests/unit/comm
 unit_tests += tests/unit/schedule
 unit_tests += tests/unit/plan
+unit_tests += tests/unit/balance
 unit_tests += tests/unit/state
 unit_tests += tests/unit/report
 unit_tests += tests/unit/trainer
