@@ -10,6 +10,7 @@
 #include <minimind/log.h>
 #include <minimind/memory.h>
 
+#include "chat.h"
 #include "display.h"
 #include "engine.h"
 #include "generate.h"
@@ -163,7 +164,7 @@ generate (const struct generate_config *c)
   mm_status st = engine_open (&e, c);
 
   if (st >= 0)
-    st = c->talk.messages ? messages_answer (&e) : go_on (&e);
+    st = c->talk.chat ? chat (&e) : c->talk.messages ? messages_answer (&e) : go_on (&e);
   engine_close (&e);
   return st;
 }

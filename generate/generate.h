@@ -37,7 +37,7 @@ struct generate_config
 {
   const char *model;            /* model folder or run folder */
   const char *adapter;          /* adapter folder, or NULL */
-  const char *prompt;           /* NULL or "-": standard input; in a conversation its one message */
+  const char *prompt;           /* NULL: standard input; in a conversation its one message */
   bool bos;                     /* the tokenizer's bos in front of the prompt */
   bool parse_special;           /* special-token strings in the prompt are those tokens */
   size_t max_tokens;            /* new ones, at most */

@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <argp.h>
+#include <string.h>
 
 #include "generate.h"
 #include "options.h"
@@ -14,7 +15,8 @@
 #define PROGRAM "minimind-generate"
 
 static const char doc[] =
-  "Continue PROMPT, or standard input, with a model; print the text as it comes."
+  "Continue PROMPT, or standard input, with a model; print the text as it comes.  With --chat or --messages answer "
+  "in a conversation."
   "\v"
   "The same prompt, options and --seed give the same text on every machine.  Generation stops at "
   "the end of a document, after --max-tokens or when the model's positions are used up.";
@@ -95,7 +97,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
       if (state->arg_num > 0)
         argp_error (state, "extra operand '%s': quote the prompt", arg);
-      c->prompt = arg;
+      c->prompt = strcmp (arg, "-") == 0 ? NULL : arg;
       break;
     case ARGP_KEY_END:
       if (!c->model)
@@ -106,6 +108,8 @@ parse_opt (int key, char *arg, struct argp_state *state)
         argp_error (state, "--score, --bos and --parse-special are for a prompt, not for a conversation");
       if (c->talk.messages && (c->prompt || c->echo))
         argp_error (state, "--messages goes with neither PROMPT nor --echo");
+      if (c->talk.chat && c->json)
+        argp_error (state, "--json goes with --messages, not with --chat");
       if (c->max_tokens == DEFAULT_TOKENS)
         c->max_tokens = generate_talks (&c->talk) ? 1024 : 256;
       c->sampling.seed = c->compute.seed;

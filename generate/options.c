@@ -8,9 +8,12 @@
 #include "options.h"
 
 enum { OPT_CHAT = 0x200, OPT_MESSAGES, OPT_SYSTEM, OPT_CHAT_TEMPLATE, OPT_THINKING, OPT_SHOW_THINKING,
-       OPT_HIDE_THINKING, OPT_CONTEXT };
+       OPT_HIDE_THINKING, OPT_CONTEXT, OPT_HISTORY };
 
 static const struct argp_option options[] = {
+  { "chat", OPT_CHAT, NULL, 0, "answer PROMPT, or line after line of standard input, in a conversation", 0 },
+  { "system", OPT_SYSTEM, "TEXT", 0, "begin with TEXT as the system prompt", 0 },
+  { "history", OPT_HISTORY, "FILE", 0, "keep the lines that are typed in FILE, and offer those of before", 0 },
   { "messages", OPT_MESSAGES, "FILE", 0, "answer the conversation in FILE, one JSON object or array; -: standard input",
     0 },
   { "chat-template", OPT_CHAT_TEMPLATE, "NAME", 0,
@@ -35,6 +38,15 @@ parse_opt (int key, char *arg, struct argp_state *state)
     {
     case ARGP_KEY_INIT:
       talk->template = "auto";
+      break;
+    case OPT_CHAT:
+      talk->chat = true;
+      break;
+    case OPT_SYSTEM:
+      talk->system = arg;
+      break;
+    case OPT_HISTORY:
+      talk->history = mm_cli_path (state, "history", arg);
       break;
     case OPT_MESSAGES:
       talk->messages = mm_cli_path (state, "messages", arg);
@@ -61,7 +73,11 @@ parse_opt (int key, char *arg, struct argp_state *state)
       break;
     case ARGP_KEY_END:
       if (state->hook && !generate_talks (talk))
-        argp_error (state, "%s is for conversations: give --messages", (const char *) state->hook);
+        argp_error (state, "%s is for conversations: give --chat or --messages", (const char *) state->hook);
+      if (talk->chat && talk->messages)
+        argp_error (state, "--chat and --messages exclude each other");
+      if ((talk->system || talk->history) && !talk->chat)
+        argp_error (state, "--system and --history are for --chat");
       break;
     default:
       return ARGP_ERR_UNKNOWN;

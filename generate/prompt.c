@@ -49,7 +49,7 @@ read_text (const struct generate_config *c, struct prompt *p)
 {
   mm_status st;
 
-  if (!c->prompt || strcmp (c->prompt, "-") == 0)
+  if (!c->prompt)
     return read_standard_input (p);
   p->size = strlen (c->prompt);
   st = mm_alloc ("prompt", p->size + 1, 1, &p->text);

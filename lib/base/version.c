@@ -19,6 +19,12 @@
 
 #include "version.h"
 
+#if HAVE_LIBEDIT
+#define LIBEDIT ", libedit"
+#else
+#define LIBEDIT ""
+#endif
+
 void
 mm_version_print (FILE *stream, struct argp_state *state)
 {
@@ -30,7 +36,7 @@ mm_version_print (FILE *stream, struct argp_state *state)
   fprintf (stream, "numerics version %d\n", MM_NUMERICS_VERSION);
   fprintf (stream, "backends: %s\n", mm_backend_list ());
   fprintf (stream, "transports: %s\n", mm_comm_list ());
-  fprintf (stream, "libraries: %s, Jansson %s, %s, PCRE2 %s, utf8proc %s\n", archive_version_string (),
+  fprintf (stream, "libraries: %s, Jansson %s, %s, PCRE2 %s, utf8proc %s" LIBEDIT "\n", archive_version_string (),
            jansson_version_str (), OpenSSL_version (OPENSSL_VERSION), pcre2, utf8proc_version ());
   fputs ("License: Apache-2.0. There is no warranty.\n", stream);
 }

@@ -73,6 +73,119 @@ ok "which is not shown where no terminal is" sh -c 'test -z "$(minimind-generate
 ok "but with --show-thinking" sh -c 'minimind-generate --model=model --chat-template=minimind-3 --thinking=on \
    --messages=hi.json --max-tokens=20 --ignore-eos --show-thinking | head -n 1 | grep "^<think>$"'
 
+# ---- line after line ----
+
+chat () { minimind-generate --model=model --chat --chat-template=chatml --max-tokens=40 "$@"; }
+# said_by NAME FILE COMMAND...: COMMAND prints what FILE holds.
+said_by () { what=$1 want=$2; shift 2; "$@" >found 2>messages; ok "$what" cmp found "$want"; }
+# known PROMPT KNOWN: the last answer was to a prompt of so many tokens, of which so many had been read before.
+known () { tail -n 1 messages | grep "^prompt: $1 tokens, of which $2 were known"; }
+
+echo Hi | chat >once || exit 99
+ok "a line is a message" cmp once hi
+said_by "so is a prompt" hi chat Hi
+printf Hi >unended
+said_by "and a line without its end" hi chat <unended
+printf 'Hi\nAnd you?\n' >two
+minimind-generate --model=model --chat-template=chatml --max-tokens=40 --json --messages=hi.json >turn || exit 99
+printf '[%s,%s,%s]' '{"role": "user", "content": "Hi"}' "$(cat turn)" '{"role": "user", "content": "And you?"}' >both.json
+answer --messages=both.json --max-tokens=40 >second && cat hi second >both || exit 99
+said_by "a second message sees the first, its answer being the next turn" both chat -v <two
+prompt=$(sed -n 's/^prompt: \([0-9]*\).*/\1/p' messages | tail -n 1)
+ok "whose keys and values are kept" known "$prompt" 21
+printf 'Hi\n/reset\nHi\n' >reset && cat hi hi >twice
+said_by "/reset forgets" twice chat <reset
+printf 'Hi\n\n/quit\nAnd you?\n' >quit
+said_by "/quit leaves; an empty line is none" hi chat <quit
+printf '/help\n' >help
+ok "/help lists the commands" sh -c 'minimind-generate --model=model --chat --chat-template=chatml <help | grep "^/reset "'
+printf '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]' >system.json
+answer --messages=system.json --max-tokens=40 >brief || exit 99
+said_by "--system" brief chat --system='Be brief.' Hi
+printf 'Hi\n/reset\nHi\n' >reset && cat brief brief >twice
+said_by "which stays behind /reset" twice chat --system='Be brief.' <reset
+printf '[{"role": "user", "content": "a\\nb"}]' >lines.json
+answer --messages=lines.json --max-tokens=40 >of-lines || exit 99
+printf 'a\\\nb\n' >continued
+said_by "a line that ends in a backslash goes on" of-lines chat <continued
+printf '> Hi\n' | cat - hi >echoed
+said_by "--echo prints the messages too" echoed chat --echo <unended
+chat -v '<|im_end|>' >/dev/null 2>messages
+ok "what a user types is text" known 29 0
+printf 'Hi\n' >one
+ok "answers are UTF-8, though tokens are not" sh -c 'minimind-generate --model=model --chat --chat-template=chatml \
+   --temperature=3 --top-p=1 --ignore-eos --max-tokens=500 <one >wild 2>/dev/null && iconv -f UTF-8 -t UTF-8 wild | cmp - wild'
+
+# A prompt for "Hi" has 21 tokens, and 40 are said: a second question does not fit beside the first and its answer.
+cat hi hi >twice && printf 'Hi\nHi\n' >two-alike
+said_by "a full context drops the oldest turns" twice chat --ignore-eos --context=70 <two-alike
+ok "and says so" grep '^(the context of 70 tokens is full: 1 exchange at the beginning forgotten)$' messages
+printf 'Hi\n%s\n' "$(head -c 60 /dev/zero | tr '\0' x)" >long
+said_by "a message that does not fit fails" hi chat --context=70 <long
+ok "by its line" grep '^minimind-generate: standard input: line 2: the message does not fit: with it there are 79 tokens' messages
+
+# fails NAME STATUS PATTERN COMMAND...: with STATUS, and a last message that matches.
+fails ()
+{
+  what=$1 status=$2 pattern=$3; shift 3
+  "$@" >found 2>messages; ended=$?
+  ok "$what: status $status" test "$ended" -eq "$status"
+  ok "$what: the reason" sh -c 'tail -n 1 messages | grep -e "$0"' "$pattern"
+}
+fails "a message too long" 64 'line 2: the message does not fit' chat --context=70 <long
+fails "a prompt too long" 64 'the message does not fit' chat --context=20 Hi
+printf '/save\n' >unknown-command
+fails "an unknown command" 64 'line 1: /save: no such command' chat <unknown-command
+printf 'Hi\n\377\n' >latin
+fails "a message that is not UTF-8" 65 'line 2: not UTF-8 at byte 0' chat <latin
+printf 'a\0b\n' >nul
+fails "a NUL in a message" 65 'line 1: there is a NUL' chat <nul
+fails "a system prompt that is not UTF-8" 65 '--system: not UTF-8' chat --system="$(printf '\377')" Hi
+fails "a folder as standard input" 74 'standard input: Is a directory' chat <.
+ok "a reader that leaves" sh -c '{ yes Hi | minimind-generate --model=model --chat --chat-template=chatml --ignore-eos 2>lost; \
+   echo $? >status; } | head -c 5 >started && test "$(cat status)" -eq 74 && grep "standard output: Broken pipe" lost'
+chat --history=kept <one >found && ok "no history of what nobody typed" test ! -e kept
+
+# ---- on a terminal ----
+
+# typed OPTION...: what a terminal shows when standard input is typed there.
+typed () { script -qefc "minimind-generate --model=model --chat --max-tokens=40 --chat-template=$*" /dev/null; }
+# until COMMAND...: wait until it succeeds.
+until_so () { n=0; until "$@" >/dev/null || test $n -ge 300; do sleep 0.1; n=$((n + 1)); done; }
+TERM=xterm; export TERM
+if script -qefc true /dev/null </dev/null >terminal 2>&1; then
+  minimind-generate --version | grep -q libedit && kept=--history=kept || kept=
+  printf 'Hi\n/quit\n' | typed chatml $kept >terminal
+  ok "a terminal is asked" grep -a '^> ' terminal
+  ok "and told how to leave" grep -a 'Ctrl-D leaves' terminal
+  printf 'Hi\n' | typed minimind-3 --thinking=on --ignore-eos >terminal
+  ok "thoughts are dim" grep -a "$(printf '\033\\[2m')<think>" terminal
+  ok "control characters are not for it" sh -c '! tr -d "\r\n\t\033\b" <terminal | LC_ALL=C grep -a "[[:cntrl:]]"'
+  printf '/save\n/quit\n' | typed chatml >terminal
+  ok "an unknown command is passed over" grep -a 'no such command' terminal
+  if test "$kept"; then
+    ok "what is typed is kept" grep -x Hi kept
+    ok "for nobody else" sh -c 'ls -l kept | grep "^-rw-------"'
+  else
+    printf 'Hi\n' | typed chatml --history=kept >terminal
+    ok "no history without libedit" grep -a 'this build has no libedit' terminal
+  fi
+  mkfifo keys
+  typed chatml --ignore-eos --max-tokens=30000 <keys >terminal &
+  exec 3>keys
+  printf 'Hi\n' >&3
+  until_so sh -c 'test "$(wc -c <terminal)" -gt 1000'
+  printf '\003' >&3
+  until_so grep -a '(stopped)' terminal
+  printf '\004' >&3
+  exec 3>&-
+  wait $!; ended=$?
+  ok "Ctrl-C ends the answer" grep -a '(stopped)' terminal
+  ok "Ctrl-D leaves" test $ended -eq 0
+else
+  tap_skip "conversations on a terminal" "no script(1)"
+fi
+
 # ---- adapters ----
 
 "$make_input" adapter adapter model 3 && "$make_input" adapter zero model zero || exit 99
@@ -132,6 +245,8 @@ refused "a tokenizer without the end token" 65 'no token <|im_end|>' \
 for options in '--messages=hi.json Once' '--messages=hi.json --echo' '--messages=hi.json --bos' \
                '--messages=hi.json --score' '--messages=hi.json --parse-special' --thinking=on --context=9 \
                --show-thinking --hide-thinking --chat-template=chatml '--messages=hi.json --thinking=maybe' \
+               '--chat --messages=hi.json' '--chat --json' '--chat --score' '--chat --bos' --system=a --history=a \
+               '--messages=hi.json --system=a' '--messages=hi.json --history=a' '--chat a b' '--chat --history=' \
                '--messages=hi.json --context=0' --messages= --adapter=; do
   ok "$options is refused" status_is 64 sh -c "minimind-generate --model=model $options"
 done
