@@ -23,7 +23,8 @@ enum
   NARROW_IDS = 7, WIDE_IDS = 3, /* ids that an entry holds, of 16 and of 32 bits */
   COPIED_IDS = 8,               /* ids written for an entry, however many it holds */
   CACHE_BITS = 17,              /* slots: 8 MB */
-  LONG_BITS = 10, LONG_BYTES = 80, LONG_IDS = 26,       /* what does not fit there: 192 kB */
+  LONG_BITS = 12, LONG_ROOM = 1 << 17,  /* what does not fit there: places, and words of texts and ids: 576 kB */
+  LONG_BYTES = 2048,            /* what is longer is not remembered */
   BATCH = 256                   /* pieces; parts */
 };
 
@@ -43,11 +44,11 @@ struct slot
   union entry entry[2];
 };
 
+/* A text and its ids in the store, the ids first.  All are forgotten when the store is full.  */
 struct long_entry
 {
-  uint32_t size, count;         /* size 0 where it is free */
-  char text[LONG_BYTES];
-  uint32_t ids[LONG_IDS];
+  uint32_t at;                  /* word of the store */
+  uint16_t size, count;         /* size 0 where it is free */
 };
 
 struct part
@@ -72,6 +73,8 @@ struct mm_pieces
   struct mm_arena arena;
   struct slot *cache;
   struct long_entry *longs;
+  uint32_t *store;
+  size_t stored;                /* words */
   bool narrow;                  /* ids fit in 16 bits */
   struct mm_bpe_scratch scratch;
   struct mm_splitter *splitter; /* for patterns that are not built in, else NULL */
@@ -86,6 +89,7 @@ layout (struct mm_pieces *p)
 {
   p->cache = mm_arena_take (&p->arena, (size_t) 1 << CACHE_BITS, sizeof *p->cache);
   p->longs = mm_arena_take (&p->arena, (size_t) 1 << LONG_BITS, sizeof *p->longs);
+  p->store = mm_arena_take (&p->arena, LONG_ROOM, sizeof *p->store);
 }
 
 static const struct loops *find_loops (void);
@@ -156,27 +160,42 @@ encode_part (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, 
   return mm_piece_encode (p->t, &p->scratch, text, size, ids, count);
 }
 
+static void
+remember_text (struct mm_pieces *p, struct long_entry *entry, const char *text, size_t size, const uint32_t *ids,
+               size_t count)
+{
+  size_t words = count + (size + sizeof *p->store - 1) / sizeof *p->store;
+
+  if (p->stored + words > LONG_ROOM)
+    {
+      memset (p->longs, 0, ((size_t) 1 << LONG_BITS) * sizeof *p->longs);
+      p->stored = 0;
+    }
+  *entry = (struct long_entry) { (uint32_t) p->stored, (uint16_t) size, (uint16_t) count };
+  memcpy (p->store + p->stored, ids, count * sizeof *ids);
+  memcpy (p->store + p->stored + count, text, size);
+  p->stored += words;
+}
+
 /* The same by way of the small cache.  */
 static mm_status
 encode_text (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, size_t *count)
 {
-  struct long_entry *entry = p->longs + (mm_text_hash (text, size) >> (64 - LONG_BITS));
+  struct long_entry *entry;
   mm_status st;
 
-  if (entry->size == size && memcmp (entry->text, text, size) == 0)
+  if (size > LONG_BYTES)
+    return encode_part (p, text, size, ids, count);
+  entry = p->longs + (mm_text_hash (text, size) >> (64 - LONG_BITS));
+  if (entry->size == size && memcmp (p->store + entry->at + entry->count, text, size) == 0)
     {
-      memcpy (ids, entry->ids, entry->count * sizeof *ids);
+      memcpy (ids, p->store + entry->at, entry->count * sizeof *ids);
       *count = entry->count;
       return MM_OK;
     }
   st = encode_part (p, text, size, ids, count);
-  if (st == MM_OK && size <= LONG_BYTES && *count <= LONG_IDS)
-    {
-      entry->size = (uint32_t) size;
-      entry->count = (uint32_t) *count;
-      memcpy (entry->text, text, size);
-      memcpy (entry->ids, ids, *count * sizeof *ids);
-    }
+  if (st == MM_OK)
+    remember_text (p, entry, text, size, ids, *count);
   return st;
 }
 
