@@ -63,6 +63,7 @@ struct loops
 {
   uint64_t (*hash) (const uint64_t key[2]);     /* its highest bits are the best */
   size_t (*short_pieces) (struct mm_pieces *p, const char *text, size_t size, size_t at);
+  size_t (*other_piece) (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end);
   mm_status (*copy) (struct mm_pieces *p, const char *text, struct mm_ids *ids);
 };
 
@@ -244,28 +245,6 @@ slot_of (const struct mm_pieces *p, uint64_t hash)
   return p->cache + (hash >> (64 - CACHE_BITS));
 }
 
-/* Add the parts of a piece from AT to END as far as there is room; returns the place reached.  */
-__attribute__ ((noinline)) static size_t
-add_parts (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
-{
-  struct part *part = p->parts + p->n_parts;
-  const struct mm_seams *seams = p->t->seams;
-
-  for (; at < end && part < p->parts + BATCH; part++)
-    {
-      size_t stop = seams ? mm_seam_next (seams, text, at, end) : end;
-      uint64_t key[2] = { stop - at, NO_KEY };
-
-      if (stop - at <= MM_KEY_BYTES)
-        mm_piece_key (text + at, stop - at, size - at, key);
-      *part = (struct part) { { key[0], key[1] }, slot_of (p, p->loops->hash (key)), at };
-      __builtin_prefetch (part->slot);
-      at = stop;
-    }
-  p->n_parts = (size_t) (part - p->parts);
-  return at;
-}
-
 /* Make parts of the pieces that were found, from AT on, as far as there is room; returns the place
    reached.  */
 static size_t
@@ -276,7 +255,7 @@ find_parts (struct mm_pieces *p, const char *text, size_t size, size_t at)
       at = p->loops->short_pieces (p, text, size, at);
       if (p->next_piece == p->n_pieces || p->n_parts == BATCH)
         return at;
-      at = add_parts (p, text, size, at, p->ends[p->next_piece]);
+      at = p->loops->other_piece (p, text, size, at, p->ends[p->next_piece]);
       if (at < p->ends[p->next_piece])
         return at;
       p->next_piece++;
@@ -313,6 +292,41 @@ add_short_pieces (make_part_fn *make_part, struct mm_pieces *p, const char *text
       at += length;
     }
   p->next_piece = i;
+  p->n_parts = (size_t) (part - p->parts);
+  return at;
+}
+
+/* Make the part for the LENGTH bytes at AT, near the end of a text of SIZE bytes or longer than a key.  */
+static inline void
+make_part_anywhere (const struct mm_pieces *p, const char *text, size_t size, size_t at, size_t length,
+                    struct part *part)
+{
+  part->key[0] = length;
+  part->key[1] = NO_KEY;
+  if (length <= MM_KEY_BYTES)
+    mm_piece_key (text + at, length, size - at, part->key);
+  part->slot = slot_of (p, p->loops->hash (part->key));
+  part->at = at;
+  __builtin_prefetch (part->slot);
+}
+
+/* Add the parts of a piece from AT to END as far as there is room; returns the place reached.  */
+static inline __attribute__ ((always_inline)) size_t
+add_parts (make_part_fn *make_part, struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
+{
+  struct part *part = p->parts + p->n_parts;
+  const struct mm_seams *seams = p->t->seams;
+
+  for (; at < end && part < p->parts + BATCH; part++)
+    {
+      size_t stop = seams ? mm_seam_next (seams, text, at, end) : end, length = stop - at;
+
+      if (length <= MM_KEY_BYTES && size - at >= 16)
+        make_part (p, text, at, length, part);
+      else
+        make_part_anywhere (p, text, size, at, length, part);
+      at = stop;
+    }
   p->n_parts = (size_t) (part - p->parts);
   return at;
 }
@@ -374,6 +388,12 @@ short_pieces_plain (struct mm_pieces *p, const char *text, size_t size, size_t a
   return add_short_pieces (make_part_plain, p, text, size, at);
 }
 
+static size_t
+other_piece_plain (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
+{
+  return add_parts (make_part_plain, p, text, size, at, end);
+}
+
 static mm_status
 copy_plain (struct mm_pieces *p, const char *text, struct mm_ids *ids)
 {
@@ -381,7 +401,7 @@ copy_plain (struct mm_pieces *p, const char *text, struct mm_ids *ids)
                    : copy_parts (copy_part_plain, p, text, false, ids);
 }
 
-static const struct loops plain_loops = { mm_key_hash, short_pieces_plain, copy_plain };
+static const struct loops plain_loops = { mm_key_hash, short_pieces_plain, other_piece_plain, copy_plain };
 
 #if defined __x86_64__ && defined __GNUC__
 
@@ -451,6 +471,12 @@ short_pieces_avx2 (struct mm_pieces *p, const char *text, size_t size, size_t at
   return add_short_pieces (make_part_avx2, p, text, size, at);
 }
 
+MM_TARGET_AVX2 static size_t
+other_piece_avx2 (struct mm_pieces *p, const char *text, size_t size, size_t at, size_t end)
+{
+  return add_parts (make_part_avx2, p, text, size, at, end);
+}
+
 MM_TARGET_AVX2 static mm_status
 copy_avx2 (struct mm_pieces *p, const char *text, struct mm_ids *ids)
 {
@@ -458,7 +484,7 @@ copy_avx2 (struct mm_pieces *p, const char *text, struct mm_ids *ids)
                    : copy_parts (copy_part_avx2, p, text, false, ids);
 }
 
-static const struct loops avx2_loops = { hash_avx2, short_pieces_avx2, copy_avx2 };
+static const struct loops avx2_loops = { hash_avx2, short_pieces_avx2, other_piece_avx2, copy_avx2 };
 
 #else
 # define avx2_loops plain_loops

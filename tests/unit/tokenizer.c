@@ -631,6 +631,64 @@ test_utf8 (void)
       "what begins a character at the end is told");
 }
 
+/* What mm_utf8_check says of a long text, from what it says of a few bytes.  */
+static size_t
+valid_by_characters (const char *text, size_t size)
+{
+  size_t at = 0, n;
+
+  while (at < size)
+    {
+      for (n = 1; n <= 4 && n <= size - at && mm_utf8_check (text + at, n, NULL) < n; n++)
+        ;
+      if (n > 4 || n > size - at)
+        return at;
+      at += n;
+    }
+  return at;
+}
+
+static size_t
+draw (uint64_t *state, size_t n)
+{
+  *state = *state * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+  return (size_t) (*state >> 33) % n;
+}
+
+/* Texts of all kinds of characters, with a few bytes damaged, of some vectors' length.  */
+static void
+test_long_utf8 (void)
+{
+  static const char *const characters[] = {
+    "a", "\n", "\302\200", "\337\277", "\340\240\200", "\344\270\255", "\355\237\277", "\356\200\200", "\357\277\277",
+    "\360\220\200\200", "\364\217\277\277", "0123456789abcdef0123456789abcdef0123456789abcdef"
+  };
+  static const char bytes[] = "\200\217\220\237\240\277\300\301\302\340\355\360\364\365\377a";
+  uint64_t state = 1;
+  char text[400];
+  size_t n_valid = 0;
+  bool good = true;
+
+  for (size_t i = 0; i < 40000 && good; i++)
+    {
+      size_t size = 0, want, damages;
+
+      for (damages = 64 + draw (&state, 280); size < damages;)
+        {
+          const char *c = characters[draw (&state, sizeof characters / sizeof *characters)];
+
+          size = (size_t) (stpcpy (text + size, c) - text);
+        }
+      size -= draw (&state, 4);
+      for (damages = draw (&state, 3); damages > 0; damages--)
+        text[draw (&state, size)] = bytes[draw (&state, sizeof bytes - 1)];
+      want = valid_by_characters (text, size);
+      good = mm_utf8_check (text, size, NULL) == want;
+      n_valid += want == size;
+    }
+  ok (good && n_valid > 5000 && n_valid < 35000, "long texts are checked alike");
+}
+
 static void
 test_cut (void)
 {
@@ -673,6 +731,7 @@ main (void)
   test_tokens ();
   test_decode ();
   test_utf8 ();
+  test_long_utf8 ();
   test_cut ();
   return tap_done ();
 }
