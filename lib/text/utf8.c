@@ -68,32 +68,26 @@ enum
   ANY_LOW = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS
 };
 
-# define TABLE(...) _mm256_broadcastsi128_si256 (_mm_setr_epi8 (__VA_ARGS__))
+/* A table of 16 for each half of a vector.  */
+# define TABLE(...) _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) (const uint8_t[]) { __VA_ARGS__ }))
+# define HIGH (ANY_LOW | TOO_LARGE | OVERLONG_4)
+# define NEXT (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS)
 
 /* The errors of the 32 bytes NOW behind those of BEFORE: zero where there are none.  */
 MM_TARGET_AVX2 static inline __m256i
 errors_avx2 (__m256i before, __m256i now)
 {
-  const __m256i first_high = TABLE (TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,
-                                    (char) TWO_CONTINUATIONS, (char) TWO_CONTINUATIONS, (char) TWO_CONTINUATIONS,
-                                    (char) TWO_CONTINUATIONS, TOO_SHORT | OVERLONG_2, TOO_SHORT,
-                                    TOO_SHORT | OVERLONG_3 | SURROGATE, TOO_SHORT | TOO_LARGE | OVERLONG_4);
-  const __m256i first_low = TABLE ((char) (ANY_LOW | OVERLONG_3 | OVERLONG_2 | OVERLONG_4),
-                                   (char) (ANY_LOW | OVERLONG_2), (char) ANY_LOW, (char) ANY_LOW,
-                                   (char) (ANY_LOW | TOO_LARGE), (char) (ANY_LOW | TOO_LARGE | OVERLONG_4),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4), (char) (ANY_LOW | TOO_LARGE | OVERLONG_4),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4), (char) (ANY_LOW | TOO_LARGE | OVERLONG_4),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4), (char) (ANY_LOW | TOO_LARGE | OVERLONG_4),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4 | SURROGATE),
-                                   (char) (ANY_LOW | TOO_LARGE | OVERLONG_4), (char) (ANY_LOW | TOO_LARGE | OVERLONG_4));
-  const __m256i second_high = TABLE (TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
-                                     TOO_SHORT, (char) (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3
-                                                        | OVERLONG_4),
-                                     (char) (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3 | TOO_LARGE),
-                                     (char) (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE),
-                                     (char) (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE),
-                                     TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT);
+  const __m256i first_high = TABLE (
+    TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS, TWO_CONTINUATIONS, TWO_CONTINUATIONS, TOO_SHORT | OVERLONG_2, TOO_SHORT,
+    TOO_SHORT | OVERLONG_3 | SURROGATE, TOO_SHORT | TOO_LARGE | OVERLONG_4);
+  const __m256i first_low = TABLE (
+    ANY_LOW | OVERLONG_3 | OVERLONG_2 | OVERLONG_4, ANY_LOW | OVERLONG_2, ANY_LOW, ANY_LOW, ANY_LOW | TOO_LARGE,
+    HIGH, HIGH, HIGH, HIGH, HIGH, HIGH, HIGH, HIGH, HIGH | SURROGATE, HIGH, HIGH);
+  const __m256i second_high = TABLE (
+    TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+    NEXT | OVERLONG_3 | OVERLONG_4, NEXT | OVERLONG_3 | TOO_LARGE, NEXT | SURROGATE | TOO_LARGE,
+    NEXT | SURROGATE | TOO_LARGE, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT);
   const __m256i half = _mm256_set1_epi8 (15), top = _mm256_set1_epi8 ((char) 0x80);
   __m256i joint = _mm256_permute2x128_si256 (before, now, 0x21);
   __m256i one = _mm256_alignr_epi8 (now, joint, 15), two = _mm256_alignr_epi8 (now, joint, 14);
