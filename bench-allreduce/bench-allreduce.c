@@ -40,7 +40,7 @@ measure (struct bench *b, enum bench_dtype dtype, enum bench_algorithm algorithm
   struct bench_result r = { .dtype = dtype, .algorithm = algorithm, .bytes = bytes };
   mm_status st = mm_grow ("results", &b->results, &b->capacity, b->n + 1, sizeof *b->results);
 
-  if (st == MM_OK)
+  if (st == MM_OK && bench_adds (dtype, algorithm))
     st = bench_measure (b->comm, &b->buffers, b->c->iterations, &r);
   if (st < 0)
     return st;

@@ -11,7 +11,7 @@
 #include <minimind/cli.h>
 #include <minimind/comm.h>
 
-enum bench_dtype { BENCH_F32, BENCH_I64, BENCH_DTYPES };
+enum bench_dtype { BENCH_F32, BENCH_BF16, BENCH_I64, BENCH_DTYPES };
 
 enum bench_algorithm
 {
@@ -51,7 +51,7 @@ struct bench_result
   enum bench_dtype dtype;
   enum bench_algorithm algorithm;
   size_t bytes;                 /* of each rank's buffer */
-  int iterations;
+  int iterations;               /* 0: there is no such sum */
   double seconds, fast, slow;   /* median, 10th and 90th percentile over iterations, of the slowest rank in each */
   bool wrong;                   /* a result was not the sum */
 };
@@ -85,8 +85,9 @@ void bench_buffers_close (struct bench_buffers *b);
 mm_status bench_measure (struct mm_comm *comm, const struct bench_buffers *b, int iterations,
                          struct bench_result *r) MM_NODISCARD;
 
-/* Is there such an algorithm in this run?  */
+/* Is there such an algorithm in this run?  Does it add this type?  */
 bool bench_has (struct mm_comm *comm, enum bench_algorithm algorithm);
+bool bench_adds (enum bench_dtype dtype, enum bench_algorithm algorithm);
 
 /* ---- mpi.c ---- */
 

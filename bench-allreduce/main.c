@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
   { "min-bytes", OPT_MIN_BYTES, "SIZE", 0, "smallest buffer of a rank; K, M, G are understood [1K]", 0 },
   { "max-bytes", OPT_MAX_BYTES, "SIZE", 0, "largest buffer of a rank [128M]", 0 },
   { "factor", OPT_FACTOR, "X", 0, "each size is X times the one before, the last --max-bytes [8]", 0 },
-  { "dtype", OPT_DTYPE, "LIST", 0, "of float32, int64 [both]", 0 },
+  { "dtype", OPT_DTYPE, "LIST", 0, "of float32, bfloat16, int64 [all]", 0 },
   { "algorithm", OPT_ALGORITHM, "LIST", 0, "of sum, copy, scatter-gather, mpi, limit, memcpy [all]", 0 },
   { "iterations", OPT_ITERATIONS, "N", 0, "time each size N times [half a second's worth]", 0 },
   { "transport", OPT_TRANSPORT, "NAME", 0, "auto, or one that --version lists [auto]", 0 },

@@ -1,11 +1,13 @@
 /* measure.c -- time one algorithm at one size, and check its sums.
    SPDX-License-Identifier: Apache-2.0
 
-   Data differ by rank and position and are small integers, so that every sum is exact in any type and order;
-   they are put in afresh before each iteration, which is not timed.  */
+   Data differ by rank and position and are small integers, so that every sum is exact in any type and order, or in
+   bfloat16 known to the rounding; they are put in afresh before each iteration, which is not timed.  */
 
 #include <config.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +22,46 @@ static const double budget = 0.5;       /* seconds of iterations at a size */
 
 /* ---- memory ---- */
 
+/* Bytes that this host can still give, as far as the kernel says; UINT64_MAX if it does not.  */
+static uint64_t
+memory_left (void)
+{
+  FILE *f = fopen ("/proc/meminfo", "r");
+  unsigned long long kilobytes = 0;
+  char line[128];
+  bool found = false;
+
+  while (f && !found && fgets (line, sizeof line, f))
+    found = sscanf (line, "MemAvailable: %llu kB", &kilobytes) == 1;
+  if (f)
+    fclose (f);
+  return found ? kilobytes * 1024 : UINT64_MAX;
+}
+
+/* Two buffers of BYTES for each rank of this host: memory that is not there is not promised.  Ranks take the worst of
+   all hosts.  */
+static mm_status
+check_memory (struct mm_comm *comm, size_t bytes)
+{
+  uint64_t ranks = (uint64_t) mm_comm_local_size (comm), left = memory_left (), most = left / ranks / 2;
+  char wanted[32], there[32];
+
+  if (bytes <= most)
+    return MM_OK;
+  return mm_fail (MM_EUSAGE, "two buffers of %s for each of %s do not fit into the %s that this host has left:"
+                  " --max-bytes=%lluM fits", mm_format_bytes (bytes, wanted), MM_COUNT (ranks, "rank"),
+                  mm_format_bytes (left, there), (unsigned long long) (most >> 20) * 9 / 10);
+}
+
 mm_status
 bench_buffers_open (struct mm_comm *comm, size_t bytes, struct bench_buffers *b)
 {
   mm_status st;
 
   *b = (struct bench_buffers) { NULL, NULL, false, NULL };
+  st = mm_comm_agree (comm, check_memory (comm, bytes));
+  if (st < 0)
+    return st;
   st = mm_alloc ("times", (size_t) mm_comm_size (comm) * BENCH_MAX_ITERATIONS, sizeof *b->times, &b->times);
   if (st == MM_OK)
     st = mm_alloc ("buffer", bytes, 1, &b->own);
@@ -53,20 +89,78 @@ value (int rank, size_t i)
   return (int) ((i * 7 + (size_t) rank * 13 + (i >> 8) * 5) % 61) - 30;
 }
 
+/* Bits of a whole number below 2^24 in bfloat16, rounded to the nearest, ties to even; reckoned otherwise than the
+   sums are.  */
+static uint16_t
+bf16 (int number)
+{
+  int exponent;
+  double fraction = frexp (number, &exponent), rounded = ldexp (nearbyint (ldexp (fraction, 8)), exponent - 8);
+  float f = (float) rounded;
+  uint32_t bits;
+
+  memcpy (&bits, &f, sizeof bits);
+  return (uint16_t) (bits >> 16);
+}
+
+/* In bfloat16 four times the value and one more: exact themselves, but not the sums of several ranks.  */
+static int
+bf16_value (int rank, size_t i)
+{
+  return 4 * value (rank, i) + 1;
+}
+
 static void
 fill (void *data, enum bench_dtype dtype, size_t count, int rank)
 {
   if (dtype == BENCH_F32)
     for (size_t i = 0; i < count; i++)
       ((float *) data)[i] = (float) value (rank, i);
+  else if (dtype == BENCH_BF16)
+    for (size_t i = 0; i < count; i++)
+      ((uint16_t *) data)[i] = bf16 (bf16_value (rank, i));
   else
     for (size_t i = 0; i < count; i++)
       ((int64_t *) data)[i] = value (rank, i);
 }
 
+/* Is FOUND, the bits of one, the sum SUM?  ROUNDED_TWICE: on each host and between them, each time by at most a 2^-8th
+   of half of what was added; LARGEST is the sum of the magnitudes.  */
 static bool
-is_sum (const void *data, enum bench_dtype dtype, size_t count, int ranks)
+is_bf16_sum (uint16_t found, int sum, int largest, bool rounded_twice)
 {
+  uint32_t bits = (uint32_t) found << 16;
+  float f;
+
+  memcpy (&f, &bits, sizeof f);
+  return rounded_twice ? fabs ((double) f - sum) <= ldexp (largest, -8) : found == bf16 (sum);
+}
+
+static bool
+is_sum_of_bf16 (const uint16_t *data, size_t count, int ranks, bool rounded_twice)
+{
+  for (size_t i = 0; i < count; i++)
+    {
+      int sum = 0, largest = 0;
+
+      for (int r = 0; r < ranks; r++)
+        {
+          sum += bf16_value (r, i);
+          largest += abs (bf16_value (r, i));
+        }
+      if (!is_bf16_sum (data[i], sum, largest, rounded_twice))
+        return false;
+    }
+  return true;
+}
+
+static bool
+is_sum (const void *data, enum bench_dtype dtype, size_t count, struct mm_comm *comm)
+{
+  int ranks = mm_comm_size (comm), here = mm_comm_local_size (comm);
+
+  if (dtype == BENCH_BF16)
+    return is_sum_of_bf16 (data, count, ranks, here > 1 && here < ranks);
   for (size_t i = 0; i < count; i++)
     {
       int sum = 0;
@@ -110,6 +204,12 @@ bench_has (struct mm_comm *comm, enum bench_algorithm algorithm)
   return algorithm != BENCH_MPI || (bench_mpi_is_there () && strcmp (mm_comm_name (comm), "self") != 0);
 }
 
+bool
+bench_adds (enum bench_dtype dtype, enum bench_algorithm algorithm)
+{
+  return algorithm != BENCH_MPI || dtype != BENCH_BF16;
+}
+
 /* Is there a sum to check?  */
 static bool
 adds (enum bench_algorithm algorithm)
@@ -120,14 +220,16 @@ adds (enum bench_algorithm algorithm)
 static mm_status
 all_reduce (struct mm_comm *comm, enum bench_dtype dtype, void *data, size_t count)
 {
-  return dtype == BENCH_F32 ? mm_comm_sum_f32 (comm, data, count) : mm_comm_sum_i64 (comm, data, count);
+  return dtype == BENCH_F32 ? mm_comm_sum_f32 (comm, data, count)
+         : dtype == BENCH_BF16 ? mm_comm_sum_bf16 (comm, data, count) : mm_comm_sum_i64 (comm, data, count);
 }
 
 static mm_status
 scatter_and_gather (struct mm_comm *comm, enum bench_dtype dtype, void *data, size_t count)
 {
-  mm_status st = dtype == BENCH_F32 ? mm_comm_reduce_scatter_f32 (comm, data, count, 1)
-                                    : mm_comm_reduce_scatter_i64 (comm, data, count, 1);
+  mm_status st = dtype == BENCH_F32    ? mm_comm_reduce_scatter_f32 (comm, data, count, 1)
+                 : dtype == BENCH_BF16 ? mm_comm_reduce_scatter_bf16 (comm, data, count, 1)
+                                       : mm_comm_reduce_scatter_i64 (comm, data, count, 1);
 
   return st < 0 ? st : mm_comm_all_gather (comm, data, count, bench_dtype_size (dtype), 1);
 }
@@ -171,7 +273,7 @@ run_once (struct mm_comm *comm, const struct bench_buffers *b, struct bench_resu
   if (st == MM_OK)
     st = run (comm, b, r->algorithm, r->dtype, data, r->bytes);
   *seconds = mm_now () - began;
-  if (st == MM_OK && adds (r->algorithm) && !is_sum (data, r->dtype, count, mm_comm_size (comm)))
+  if (st == MM_OK && adds (r->algorithm) && !is_sum (data, r->dtype, count, comm))
     r->wrong = true;
   return st;
 }

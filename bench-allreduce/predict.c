@@ -252,6 +252,7 @@ print (const struct prediction *p)
 mm_status
 bench_predict_check (const struct bench_config *c, int ranks)
 {
+  const unsigned types = 1u << BENCH_F32 | 1u << BENCH_I64;
   struct mm_model_config shape;
   mm_status st = mm_config_preset (c->predict, VOCABULARY, &shape);
 
@@ -260,7 +261,7 @@ bench_predict_check (const struct bench_config *c, int ranks)
   if (ranks < 2 && c->link <= 0)
     return mm_fail (MM_EUSAGE, "--predict: with one rank nothing is measured between ranks: give --link=GBPS, or start "
                     "two ranks (minimind-launch -n 2 -- minimind-bench-allreduce ...)");
-  if (ranks > 1 && (~c->dtypes & 3u || !(c->algorithms & 1u << BENCH_SUM) || c->min_bytes == c->max_bytes))
+  if (ranks > 1 && (~c->dtypes & types || !(c->algorithms & 1u << BENCH_SUM) || c->min_bytes == c->max_bytes))
     return mm_fail (MM_EUSAGE, "--predict: want measurements of float32 and int64 by sum at two sizes or more");
   if (c->global_batch % c->micro_batch)
     return mm_fail (MM_EUSAGE, "--global-batch=%llu is no multiple of --micro-batch=%llu",

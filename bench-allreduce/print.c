@@ -11,13 +11,13 @@
 
 #include "bench-allreduce.h"
 
-const char *const bench_dtype_names[] = { "float32", "int64", NULL };
+const char *const bench_dtype_names[] = { "float32", "bfloat16", "int64", NULL };
 const char *const bench_algorithm_names[] = { "sum", "copy", "scatter-gather", "mpi", "limit", "memcpy", NULL };
 
 size_t
 bench_dtype_size (enum bench_dtype dtype)
 {
-  return dtype == BENCH_F32 ? sizeof (float) : sizeof (int64_t);
+  return dtype == BENCH_F32 ? sizeof (float) : dtype == BENCH_BF16 ? sizeof (uint16_t) : sizeof (int64_t);
 }
 
 double
@@ -52,6 +52,12 @@ bench_print_result (const struct bench_result *r, int ranks, const struct bench_
   char bus[32] = "n/a", share[32] = "n/a";
   bool adds = r->algorithm < BENCH_LIMIT;
 
+  if (r->iterations == 0)
+    {
+      printf ("%-8s %-14s %12zu %6s %12s %7s %9s %9s %9s  n/a\n", bench_dtype_names[r->dtype],
+              bench_algorithm_names[r->algorithm], r->bytes, "n/a", "n/a", "n/a", "n/a", "n/a", "n/a");
+      return;
+    }
   if (ranks > 1 && adds)
     {
       snprintf (bus, sizeof bus, "%.2f", bench_busbw (r, ranks));
@@ -138,7 +144,8 @@ bench_print_json (const struct mm_comm *comm, const struct bench_result *results
   mm_status st;
 
   for (size_t i = 0; i < n; i++)
-    json_array_append_new (rows, result_object (&results[i], mm_comm_size (comm)));
+    if (results[i].iterations > 0)
+      json_array_append_new (rows, result_object (&results[i], mm_comm_size (comm)));
   for (enum bench_dtype d = 0; d < BENCH_DTYPES; d++)
     for (enum bench_algorithm a = 0; a < BENCH_LIMIT; a++)
       {

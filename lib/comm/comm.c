@@ -192,6 +192,12 @@ mm_comm_sum_f32 (struct mm_comm *c, float *data, size_t count)
   return sum (c, MM_SUM_F32, data, count);
 }
 
+mm_status
+mm_comm_sum_bf16 (struct mm_comm *c, uint16_t *data, size_t count)
+{
+  return sum (c, MM_SUM_BF16, data, count);
+}
+
 void
 mm_comm_part (const struct mm_comm *c, int rank, size_t count, size_t grain, size_t *from, size_t *to)
 {
@@ -226,6 +232,12 @@ mm_status
 mm_comm_reduce_scatter_f32 (struct mm_comm *c, float *data, size_t count, size_t grain)
 {
   return reduce_scatter (c, MM_SUM_F32, data, count, grain);
+}
+
+mm_status
+mm_comm_reduce_scatter_bf16 (struct mm_comm *c, uint16_t *data, size_t count, size_t grain)
+{
+  return reduce_scatter (c, MM_SUM_BF16, data, count, grain);
 }
 
 /* ---- a sum under way ---- */

@@ -8,7 +8,7 @@
 
 #include <minimind/comm.h>
 
-enum mm_sum_type { MM_SUM_I64, MM_SUM_F32, MM_SUM_TYPES };
+enum mm_sum_type { MM_SUM_I64, MM_SUM_F32, MM_SUM_BF16, MM_SUM_TYPES };
 
 /* What the environment says of this process; -1 where it says nothing.  */
 struct mm_ranks

@@ -15,7 +15,10 @@ enum { BLOCK = 512 };           /* elements; 4 kB of the widest type */
 size_t
 mm_sum_size (enum mm_sum_type type)
 {
-  return type == MM_SUM_I64 ? sizeof (int64_t) : sizeof (float);
+  static const size_t sizes[MM_SUM_TYPES]
+    = { [MM_SUM_I64] = sizeof (int64_t), [MM_SUM_F32] = sizeof (float), [MM_SUM_BF16] = sizeof (uint16_t) };
+
+  return sizes[type];
 }
 
 /* A constant number of elements: compilers vectorise this without being told.  */
@@ -60,6 +63,59 @@ add_f32 (void *sum, const void *data, size_t n)
       s[i] += x[i];
 }
 
+/* ---- bfloat16 ---- */
+
+static inline float
+widen (uint16_t x)
+{
+  uint32_t bits = (uint32_t) x << 16;
+  float f;
+
+  memcpy (&f, &bits, sizeof f);
+  return f;
+}
+
+/* To the nearest, ties to even; a NaN stays one: mm_dtype_from_f32 without branches.  */
+static inline uint16_t
+narrow (float f)
+{
+  uint32_t bits, quiet;
+
+  memcpy (&bits, &f, sizeof bits);
+  quiet = bits >> 16 | 0x40;
+  return (uint16_t) ((bits & 0x7fffffff) > 0x7f800000 ? quiet : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* N elements from AT on, as mm_sum_buffers; inlined for a constant N, which compilers vectorise.  */
+static inline __attribute__ ((always_inline)) void
+sum_block_bf16 (void *const *in, int n_in, void *const *out, int n_out, size_t at, size_t n)
+{
+  float sum[BLOCK];
+  uint16_t rounded[BLOCK];
+
+  for (size_t i = 0; i < n; i++)
+    sum[i] = widen (((const uint16_t *) in[0])[at + i]);
+  for (int r = 1; r < n_in; r++)
+    for (size_t i = 0; i < n; i++)
+      sum[i] += widen (((const uint16_t *) in[r])[at + i]);
+  for (size_t i = 0; i < n; i++)
+    rounded[i] = narrow (sum[i]);
+  for (int r = 0; r < n_out; r++)
+    memcpy ((uint16_t *) out[r] + at, rounded, n * sizeof *rounded);
+}
+
+static void
+sum_bf16 (void *const *in, int n_in, void *const *out, int n_out, size_t from, size_t to)
+{
+  size_t at = from;
+
+  for (; to - at >= BLOCK; at += BLOCK)
+    sum_block_bf16 (in, n_in, out, n_out, at, BLOCK);
+  sum_block_bf16 (in, n_in, out, n_out, at, to - at);
+}
+
+/* ---- all types ---- */
+
 void
 mm_sum_buffers (enum mm_sum_type type, void *const *in, int n_in, void *const *out, int n_out,
                 size_t from, size_t to)
@@ -68,6 +124,11 @@ mm_sum_buffers (enum mm_sum_type type, void *const *in, int n_in, void *const *o
   size_t size = mm_sum_size (type);
   _Alignas (64) char sum[BLOCK * sizeof (int64_t)];
 
+  if (type == MM_SUM_BF16)
+    {
+      sum_bf16 (in, n_in, out, n_out, from, to);
+      return;
+    }
   for (size_t at = from; at < to; at += BLOCK)
     {
       size_t n = to - at < BLOCK ? to - at : BLOCK;

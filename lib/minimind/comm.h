@@ -69,6 +69,10 @@ mm_status mm_comm_broadcast (struct mm_comm *c, void *data, size_t bytes, int ro
 mm_status mm_comm_sum_i64 (struct mm_comm *c, int64_t *data, size_t count) MM_NODISCARD;
 mm_status mm_comm_sum_f32 (struct mm_comm *c, float *data, size_t count) MM_NODISCARD;
 
+/* bfloat16, the upper half of a float32's bits: added in float32 in that order and rounded to the nearest, ties to
+   even, once; with mpi+shm on several hosts twice, since what goes between hosts is each host's rounded sum.  */
+mm_status mm_comm_sum_bf16 (struct mm_comm *c, uint16_t *data, size_t count) MM_NODISCARD;
+
 /* The part [*FROM, *TO) of COUNT elements that is rank RANK's, cut at multiples of GRAIN (> 0).  */
 void mm_comm_part (const struct mm_comm *c, int rank, size_t count, size_t grain, size_t *from, size_t *to);
 
@@ -77,6 +81,8 @@ mm_status mm_comm_reduce_scatter_i64 (struct mm_comm *c, int64_t *data, size_t c
                                       size_t grain) MM_NODISCARD;
 mm_status mm_comm_reduce_scatter_f32 (struct mm_comm *c, float *data, size_t count,
                                       size_t grain) MM_NODISCARD;
+mm_status mm_comm_reduce_scatter_bf16 (struct mm_comm *c, uint16_t *data, size_t count,
+                                       size_t grain) MM_NODISCARD;
 
 /* ---- a sum under way ----
 

@@ -20,6 +20,21 @@ ok "some types and algorithms" run launch 2 --dtype=int64 --algorithm=copy,memcp
 ok "are all" sh -c 'test "$(grep -c "^int64  *\(copy\|memcpy\) " "$0")" = 8 && ! grep -q "^float32" "$0" && ! grep -q " sum " "$0"' \
    "$tap_dir/stdout"
 
+ok "bfloat16" run launch 3 --dtype=bfloat16
+ok "every sum is the rounded one" sh -c '! grep -q WRONG "$0" && test "$(grep -c "^bfloat16 .* right$" "$0")" -ge 9' "$tap_dir/stdout"
+if command -v mpirun >/dev/null && minimind-pretrain --version | grep -q '^transports: .*mpi' \
+   && ! grep -q fsanitize "$builddir/config.status"; then
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+  by_mpi () { mpirun --mca pml ob1 --oversubscribe --bind-to none -n 3 minimind-bench-allreduce --min-bytes=24 \
+                --max-bytes=9000 --iterations=3 "$@"; }
+  ok "under mpirun" run by_mpi --transport=mpi
+  ok "the library has no bfloat16" grep '^bfloat16 mpi  *9000 .* n/a$' "$tap_dir/stdout"
+  ok "all else is right" sh -c '! grep -q WRONG "$0" && grep -q "^float32  mpi .* right$" "$0" && grep -q "^bfloat16 sum .* right$" "$0"' \
+     "$tap_dir/stdout"
+else
+  tap_skip "under mpirun" "no MPI, or a build for sanitizers"
+fi
+
 launch 2 --json >json 2>"$tap_dir/stderr" || exit 99
 ok "an object" grep '"ranks": 2' json
 ok "algbw is bytes over seconds" awk '/"bytes":/ { b = $2 + 0 } /"seconds":/ { s = $2 + 0 }
@@ -59,6 +74,7 @@ ok "without gnuplot: no picture" test ! -e x.svg
 
 wrong () { name=$1 words=$2; shift 2; ok "$name" status_is 64 run "$@"; ok "$name: words" says "$words"; }
 wrong "sizes the wrong way round" 'min-bytes is more than' minimind-bench-allreduce --min-bytes=2K --max-bytes=1K
+wrong "more than there is memory for" 'that this host has left: --max-bytes=' minimind-bench-allreduce --max-bytes=900G
 wrong "an unknown type" 'dtype' bench --dtype=float8
 wrong "an unknown algorithm" 'algorithm' bench --algorithm=ring
 wrong "MPI without mpirun" 'mpirun' bench --algorithm=mpi

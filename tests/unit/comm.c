@@ -248,6 +248,44 @@ parts_are_right (struct mm_comm *c, int64_t *x, float *f, int rank, int size)
   return 1;
 }
 
+static uint16_t
+bf16_of (float f)
+{
+  uint32_t bits;
+
+  memcpy (&bits, &f, sizeof bits);
+  return (uint16_t) (bits >> 16);
+}
+
+/* 256 + 1 + ... lies between 256, 258 and 260: rounded once, from the sum of all; and what is no number.  */
+static int
+bf16_is_right (struct mm_comm *c, void *data, int rank, int size)
+{
+  uint16_t *x = data;
+  size_t from, to;
+
+  for (int again = 0; again < 2; again++)
+    {
+      for (size_t i = 0; i < 5000; i++)
+        x[i] = bf16_of (rank == 0 ? 256 : i % 2 ? 1 : 0.5f);
+      x[4999] = rank == size - 1 ? 0x7f81 : 0;
+      if ((again ? mm_comm_reduce_scatter_bf16 (c, x, 5000, 1) : mm_comm_sum_bf16 (c, x, 5000)) < 0)
+        return 0;
+      from = 0, to = 5000;
+      if (again)
+        mm_comm_part (c, rank, 5000, 1, &from, &to);
+      for (size_t i = from; i < to; i++)
+        {
+          static const float odd[] = { 256, 256, 258, 260, 260 }, even[] = { 256, 256, 256, 258, 258 };
+          int nan = (x[i] & 0x7fff) > 0x7f80;
+
+          if (i == 4999 ? size > 1 && !nan : x[i] != bf16_of ((i % 2 ? odd : even)[size - 1]))
+            return 0;
+        }
+    }
+  return 1;
+}
+
 static int
 broadcasts_are_right (struct mm_comm *c, int64_t *x, int rank, int size)
 {
@@ -336,7 +374,8 @@ operations (struct mm_comm *c, int rank, int size)
       float *f = (float *) (x + MOST);
 
       good = sums_are_right (c, x, f, rank, size) && parts_are_right (c, x, f, rank, size)
-             && broadcasts_are_right (c, x, rank, size) && flows_are_right (c, x, f);
+             && broadcasts_are_right (c, x, rank, size) && flows_are_right (c, x, f)
+             && bf16_is_right (c, x, rank, size);
       if (!good)
         return 3 + i;
     }
