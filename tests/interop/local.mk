@@ -25,6 +25,9 @@ unit_tests += tests/interop/chat
 EXTRA_DIST += tests/interop/make-chat-goldens.py tests/interop/chat/cases.jsonl \
   tests/interop/chat/talk.jsonl tests/interop/chat/talk.chatml tests/interop/chat/talk.minimind2 \
   tests/interop/chat/talk.minimind-3
+cli_tests += tests/interop/answers.sh
+EXTRA_DIST += tests/interop/make-answer-goldens.py tests/interop/answers/config.json \
+  tests/interop/answers/model.safetensors tests/interop/answers/cases.txt
 unit_tests += tests/interop/adapter
 EXTRA_DIST += tests/interop/make-adapter-goldens.py tests/interop/adapter/base/config.json \
   tests/interop/adapter/base/model.safetensors \
