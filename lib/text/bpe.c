@@ -15,70 +15,116 @@ enum { ALLOWED_BITS = 12 };     /* answers remembered: 32 kB, as what is farther
 
 /* ---- tables ---- */
 
-/* Index the rules by pair; of a pair that stands twice (*REPEATS) the later rank counts, as in HF.  */
-static mm_status
-build_pairs (struct mm_bpe *bpe, bool *repeats)
+/* What is known while the tables are made.  */
+struct builder
 {
-  unsigned bits = 4;            /* and the filter has a word at least */
-  size_t mask;
+  struct mm_bpe *bpe;
+  const struct mm_bpe_rule *rules;      /* of ids */
+  const struct mm_trie_key *texts;      /* by id */
+  size_t n_tokens;
+  uint32_t *numbers;            /* by id; none where there is none yet */
+  uint32_t *makers;             /* by id: rank + 1 of the last rule that makes it, 0 if none does */
+  bool *dead;                   /* by rank: another rule for the same pair takes its place */
+  uint32_t next;                /* number for the next token that is not reachable */
+};
+
+/* Find the rules whose pair stands again later: the later rank counts, as in HF.  */
+static mm_status
+find_dead (struct builder *b)
+{
+  const struct mm_bpe_rule *rules = b->rules;
+  size_t mask = 15;
+  uint32_t *slots;
   mm_status st;
 
+  while (mask < 2 * b->bpe->n_rules)
+    mask = 2 * mask + 1;
+  st = mm_alloc ("table of merges", mask + 1, sizeof *slots, &slots);
+  for (uint32_t r = 0; st == MM_OK && r < b->bpe->n_rules; r++)
+    {
+      size_t i = mm_bpe_pair_hash (rules[r].left, rules[r].right) >> 32 & mask;
+
+      for (; slots[i] > 0; i = (i + 1) & mask)
+        {
+          const struct mm_bpe_rule *other = rules + (slots[i] - 1);
+
+          if (other->left == rules[r].left && other->right == rules[r].right)
+            {
+              b->dead[slots[i] - 1] = true;
+              break;
+            }
+        }
+      slots[i] = r + 1;
+    }
+  free (slots);
+  return st;
+}
+
+/* Does every rule rank behind all rules that make its parts?  */
+static void
+find_order (struct builder *b)
+{
+  const struct mm_bpe_rule *rules = b->rules;
+
+  for (uint32_t r = 0; r < b->bpe->n_rules; r++)
+    if (!b->dead[r])
+      b->makers[rules[r].made] = r + 1;
+  b->bpe->ordered = true;
+  for (uint32_t r = 0; r < b->bpe->n_rules; r++)
+    if (!b->dead[r] && (b->makers[rules[r].left] > r || b->makers[rules[r].right] > r))
+      b->bpe->ordered = false;
+}
+
+static mm_status
+alloc_tables (struct builder *b)
+{
+  struct mm_bpe *bpe = b->bpe;
+  unsigned bits = 4;            /* and the filter has a word at least */
+  mm_status st;
+
+  if (bpe->n_rules + b->n_tokens > MM_TRIE_LARGEST - MM_BPE_BYTES)
+    return mm_fail (MM_EUNSUP, "vocabulary: too many merges");
   while ((size_t) 1 << bits < 2 * bpe->n_rules)
     bits++;
+  bpe->pair_shift = 64 - bits;
+  b->next = (uint32_t) bpe->n_rules + MM_BPE_BYTES;
   st = mm_alloc ("table of merges", (size_t) 1 << bits, sizeof *bpe->pairs, &bpe->pairs);
   if (st == MM_OK)
     st = mm_alloc ("table of merges", (size_t) 4 << bits >> 6, sizeof *bpe->pair_filter,
                    &bpe->pair_filter);
-  if (st < 0)
-    return st;
-  bpe->pair_shift = 64 - bits;
-  mask = ((size_t) 1 << bits) - 1;
-  for (size_t i = 0; i <= mask; i++)
-    bpe->pairs[i].key = UINT64_MAX;
-  for (size_t r = 0; r < bpe->n_rules; r++)
-    {
-      uint64_t key = (uint64_t) bpe->rules[r].left << 32 | bpe->rules[r].right;
-      uint64_t hash = mm_bpe_pair_hash (bpe->rules[r].left, bpe->rules[r].right);
-      size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
-
-      bpe->pair_filter[bit / 64] |= UINT64_C (1) << bit % 64;
-      while (bpe->pairs[i].key != UINT64_MAX && bpe->pairs[i].key != key)
-        i = (i + 1) & mask;
-      *repeats |= bpe->pairs[i].key == key;
-      bpe->pairs[i] = (struct mm_bpe_pair) { key, (uint32_t) r };
-    }
-  return MM_OK;
+  if (st == MM_OK)
+    st = mm_alloc ("table of merges", bpe->n_rules, sizeof *bpe->rules, &bpe->rules);
+  if (st == MM_OK)
+    st = mm_alloc ("vocabulary", b->next, sizeof *bpe->tokens, &bpe->tokens);
+  if (st == MM_OK)
+    st = mm_alloc ("vocabulary", b->next + b->n_tokens, sizeof *bpe->ids, &bpe->ids);
+  if (st == MM_OK)
+    st = mm_alloc ("vocabulary", b->n_tokens, sizeof *b->numbers, &b->numbers);
+  if (st == MM_OK)
+    st = mm_alloc ("vocabulary", b->n_tokens, sizeof *b->makers, &b->makers);
+  if (st == MM_OK)
+    st = mm_alloc ("vocabulary", bpe->n_rules, sizeof *b->dead, &b->dead);
+  for (size_t id = 0; st == MM_OK && id < b->n_tokens; id++)
+    b->numbers[id] = MM_BPE_NONE;
+  return st;
 }
 
-/* True if another rule for the same pair took R's place, where any pair REPEATS.  */
-static bool
-is_dead (const struct mm_bpe *bpe, bool repeats, size_t r)
+/* Let the pair of numbers LEFT and RIGHT be merged by the rule of rank R.  */
+static void
+add_pair (struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t r)
 {
-  return repeats && mm_bpe_rank (bpe, bpe->rules[r].left, bpe->rules[r].right) != r;
+  uint64_t hash = mm_bpe_pair_hash (left, right);
+  size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
+  size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
+
+  bpe->pair_filter[bit / 64] |= UINT64_C (1) << bit % 64;
+  while (bpe->pairs[i].when != 0)
+    i = (i + 1) & mask;
+  bpe->pairs[i] = (struct mm_bpe_pair) { mm_bpe_pair_tag (hash), r + MM_BPE_BYTES };
 }
 
-/* Does every rule rank behind all rules that make its parts?  */
-static mm_status
-find_order (struct mm_bpe *bpe, bool repeats)
-{
-  uint32_t *last;               /* rank + 1 of the last rule that makes a token */
-  mm_status st = mm_alloc ("table of merges", bpe->n_tokens, sizeof *last, &last);
-
-  if (st < 0)
-    return st;
-  for (size_t r = 0; r < bpe->n_rules; r++)
-    if (!is_dead (bpe, repeats, r))
-      last[bpe->rules[r].made] = (uint32_t) r + 1;
-  bpe->ordered = true;
-  for (size_t r = 0; r < bpe->n_rules; r++)
-    if (!is_dead (bpe, repeats, r) && (last[bpe->rules[r].left] > r || last[bpe->rules[r].right] > r))
-      bpe->ordered = false;
-  free (last);
-  return MM_OK;
-}
-
-/* May LEFT and RIGHT stand side by side until the time of rank LIMIT: does no rule that ranks
-   before it join the symbols at their boundary?  Both are reachable.
+/* May LEFT and RIGHT stand side by side until the time LIMIT: does no rule that ranks before it join
+   the symbols at their boundary?  Both are reachable.
 
    The symbols that touch the boundary are undone, the one merged last first.  Of two merged by
    the same rule the left one came first, as the leftmost of equals does; and so a rule joins
@@ -88,60 +134,99 @@ may_stand (const struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t lim
 {
   for (;;)
     {
-      uint32_t rank = mm_bpe_rank (bpe, left, right);
-      const struct mm_bpe_origin *l = bpe->origins + left, *r = bpe->origins + right;
+      const struct mm_bpe_token *token;
+      uint32_t late, next;
 
-      if (rank < limit)         /* MM_BPE_NONE is never below */
+      if (mm_bpe_when (bpe, left, right) < limit)       /* MM_BPE_NONE is never below */
         return false;
-      if (l->when > r->when)
-        {
-          limit = l->when - 1;
-          left = l->right;
-        }
-      else if (r->when > 0)
-        {
-          limit = r->when;
-          right = r->left;
-        }
-      else
+      if ((left | right) < MM_BPE_BYTES)
         return true;
+      /* Which of the two was made later is not to be guessed, so it is chosen without a branch.  */
+      late = left > right ? left : right;
+      token = bpe->tokens + late;
+      limit = late + (left <= right);
+      next = left > right ? token->right : left;
+      right = left > right ? right : token->left;
+      left = next;
     }
 }
 
-/* Find the tokens that their own bytes are merged to, and how.  */
 static void
-find_reachable (struct mm_bpe *bpe, bool repeats, bool *reachable)
+set_number (struct builder *b, uint32_t id, uint32_t number)
 {
-  for (size_t c = 0; c < 256; c++)
-    if (bpe->bytes[c] != MM_BPE_NONE)
-      reachable[bpe->bytes[c]] = true;
-  for (size_t r = 0; r < bpe->n_rules; r++)
-    {
-      struct mm_bpe_rule rule = bpe->rules[r];
+  b->numbers[id] = number;
+  b->bpe->ids[number] = id;
+}
 
-      if (is_dead (bpe, repeats, r) || reachable[rule.made] || !reachable[rule.left]
-          || !reachable[rule.right] || !may_stand (bpe, rule.left, rule.right, (uint32_t) r))
+/* Find the tokens that their own bytes are merged to, and how.  A rule comes into the table of pairs with its rank,
+   so that those of higher rank are not there when it is looked at.  */
+static void
+find_reachable (struct builder *b)
+{
+  struct mm_bpe *bpe = b->bpe;
+
+  for (uint32_t r = 0; r < bpe->n_rules; r++)
+    {
+      struct mm_bpe_rule rule = b->rules[r];
+      uint32_t left = b->numbers[rule.left], right = b->numbers[rule.right], number = r + MM_BPE_BYTES;
+
+      if (b->dead[r] || left == MM_BPE_NONE || right == MM_BPE_NONE)
         continue;
-      reachable[rule.made] = true;
-      bpe->origins[rule.made] = (struct mm_bpe_origin) { rule.left, rule.right, (uint32_t) r + 1 };
+      if (b->numbers[rule.made] == MM_BPE_NONE && may_stand (bpe, left, right, number))
+        {
+          set_number (b, rule.made, number);
+          bpe->tokens[number] = (struct mm_bpe_token) { left, right, MM_BPE_NONE, b->texts[rule.made].size };
+        }
+      bpe->rules[r].left = left;
+      bpe->rules[r].right = right;
+      add_pair (bpe, left, right, r);
+    }
+}
+
+/* The number of token ID, which gets one if it has none.  */
+static uint32_t
+some_number (struct builder *b, uint32_t id)
+{
+  if (b->numbers[id] == MM_BPE_NONE)
+    set_number (b, id, b->next++);
+  return b->numbers[id];
+}
+
+/* Make all rules rules of numbers, and add those to the table of pairs that the merge loop alone may ask for: none
+   of them is ever used where tokens were found to be reachable.  */
+static void
+number_rules (struct builder *b)
+{
+  uint32_t unreachable = b->next;
+
+  for (uint32_t r = 0; r < b->bpe->n_rules; r++)
+    {
+      const struct mm_bpe_rule *given = b->rules + r;
+      struct mm_bpe_rule *rule = b->bpe->rules + r;
+
+      *rule = (struct mm_bpe_rule) { some_number (b, given->left), some_number (b, given->right),
+                                     some_number (b, given->made) };
+      if (!b->dead[r] && (!b->bpe->ordered || rule->left >= unreachable || rule->right >= unreachable))
+        add_pair (b->bpe, rule->left, rule->right, r);
     }
 }
 
 /* The trie of reachable tokens, and for each the longest one that begins it.  */
 static mm_status
-build_trie (struct mm_bpe *bpe, const struct mm_trie_key *texts, const bool *reachable)
+build_trie (struct builder *b)
 {
+  struct mm_bpe *bpe = b->bpe;
   struct mm_trie_key *keys;
   size_t n = 0;
-  mm_status st = mm_alloc ("vocabulary", bpe->n_tokens, sizeof *keys, &keys);
+  mm_status st = mm_alloc ("vocabulary", b->n_tokens, sizeof *keys, &keys);
 
   if (st < 0)
     return st;
-  for (size_t id = 0; id < bpe->n_tokens; id++)
-    if (reachable[id])
+  for (size_t id = 0; id < b->n_tokens; id++)
+    if (b->numbers[id] != MM_BPE_NONE)
       {
-        keys[n] = texts[id];
-        keys[n++].value = (uint32_t) id;
+        keys[n] = b->texts[id];
+        keys[n++].value = b->numbers[id];
       }
   st = mm_trie_build (&bpe->trie, keys, n);
   for (size_t i = 0; st == MM_OK && i < n; i++)
@@ -157,34 +242,36 @@ build_trie (struct mm_bpe *bpe, const struct mm_trie_key *texts, const bool *rea
 
 mm_status
 mm_bpe_build (struct mm_bpe *bpe, const struct mm_trie_key *texts, size_t n_tokens,
-              const uint32_t bytes[256], struct mm_bpe_rule *rules, size_t n_rules)
+              const uint32_t bytes[MM_BPE_BYTES], struct mm_bpe_rule *rules, size_t n_rules)
 {
-  bool *reachable = NULL, repeats = false;
+  struct builder b = { .bpe = bpe, .rules = rules, .texts = texts, .n_tokens = n_tokens };
   mm_status st;
 
-  *bpe = (struct mm_bpe) { .rules = rules, .n_rules = n_rules, .n_tokens = n_tokens };
+  *bpe = (struct mm_bpe) { .n_rules = n_rules };
   memcpy (bpe->bytes, bytes, sizeof bpe->bytes);
-  st = mm_alloc ("vocabulary", n_tokens, sizeof *bpe->tokens, &bpe->tokens);
+  st = alloc_tables (&b);
   if (st == MM_OK)
-    st = mm_alloc ("vocabulary", n_tokens, sizeof *bpe->origins, &bpe->origins);
-  if (st == MM_OK)
-    st = mm_alloc ("vocabulary", n_tokens, sizeof *reachable, &reachable);
-  if (st == MM_OK)
-    st = build_pairs (bpe, &repeats);
-  if (st == MM_OK)
-    st = find_order (bpe, repeats);
+    st = find_dead (&b);
   if (st == MM_OK)
     {
-      for (size_t id = 0; id < n_tokens; id++)
-        {
-          bpe->tokens[id] = (struct mm_bpe_token) { texts[id].size, MM_BPE_NONE };
-          bpe->origins[id] = (struct mm_bpe_origin) { MM_BPE_NONE, MM_BPE_NONE, 0 };
-        }
+      find_order (&b);
+      for (uint32_t c = 0; c < MM_BPE_BYTES; c++)
+        if (bytes[c] != MM_BPE_NONE)
+          {
+            set_number (&b, bytes[c], c);
+            bpe->tokens[c] = (struct mm_bpe_token) { MM_BPE_NONE, MM_BPE_NONE, MM_BPE_NONE, 1 };
+          }
       if (bpe->ordered)
-        find_reachable (bpe, repeats, reachable);
-      st = build_trie (bpe, texts, reachable);
+        {
+          find_reachable (&b);
+          st = build_trie (&b);
+        }
+      number_rules (&b);
     }
-  free (reachable);
+  free (rules);
+  free (b.numbers);
+  free (b.makers);
+  free (b.dead);
   if (st < 0)
     mm_bpe_free (bpe);
   return st;
@@ -197,7 +284,7 @@ mm_bpe_free (struct mm_bpe *bpe)
   free (bpe->pairs);
   free (bpe->pair_filter);
   free (bpe->tokens);
-  free (bpe->origins);
+  free (bpe->ids);
   mm_trie_free (&bpe->trie);
   *bpe = (struct mm_bpe) { 0 };
 }
@@ -299,6 +386,8 @@ mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *p
       token = tokens[token].shorter;
       length = token == MM_BPE_NONE ? 0 : tokens[token].size;
     }
+  for (size_t i = 0; i < n; i++)
+    ids[i] = bpe->ids[ids[i]];
   *count = n;
   return MM_OK;
 }

@@ -37,40 +37,38 @@ struct mm_bpe_rule
   uint32_t left, right, made;
 };
 
-/* Slot of the table of pairs.  */
+/* Within the encoder tokens have numbers in the order of time: a byte its value, a reachable token 256 and the rank of
+   the merge that makes it, what is left the numbers behind all ranks.  So two numbers tell which token was made later,
+   and a token's number is when it was made.  */
+enum { MM_BPE_BYTES = 256 };
+
+/* Slot of the table of pairs.  Whether it is the pair's is told by its rule; the tag is right nearly always.  */
 struct mm_bpe_pair
 {
-  uint64_t key;                 /* left << 32 | right, or UINT64_MAX */
-  uint32_t rank;
+  uint32_t tag;                 /* of the pair's hash */
+  uint32_t when;                /* rank + MM_BPE_BYTES, or 0 */
 };
 
-/* What the encoder knows of a token.  */
+/* What the encoder knows of a reachable token.  */
 struct mm_bpe_token
 {
-  uint32_t size;                /* bytes */
+  uint32_t left, right;         /* what it is merged from, alone; none for a byte */
   uint32_t shorter;             /* the longest reachable token that begins it, or none */
-};
-
-/* How a token comes to be, alone.  */
-struct mm_bpe_origin
-{
-  uint32_t left, right;         /* what it is merged from; none for a byte */
-  uint32_t when;                /* 0 for a byte, else rank of that merge + 1 */
+  uint32_t size;                /* bytes */
 };
 
 struct mm_bpe
 {
-  struct mm_bpe_rule *rules;
+  struct mm_bpe_rule *rules;    /* of numbers */
   size_t n_rules;
   struct mm_bpe_pair *pairs;    /* open addressing, at most half full */
   unsigned pair_shift;          /* 64 - log2 of its size */
   uint64_t *pair_filter;        /* four bits for each slot: most pairs asked for have no rule, which
                                    is told without a look at the large table */
-  struct mm_bpe_token *tokens;  /* by id */
-  struct mm_bpe_origin *origins;        /* by id */
-  size_t n_tokens;
-  struct mm_trie trie;          /* reachable tokens */
-  uint32_t bytes[256];          /* id of each byte, or none */
+  struct mm_bpe_token *tokens;  /* by number, up to the last rank's */
+  uint32_t *ids;                /* by number */
+  struct mm_trie trie;          /* numbers of reachable tokens */
+  uint32_t bytes[MM_BPE_BYTES]; /* id of each byte, or none */
   bool ordered;                 /* ranks are in the order of time, as said above */
 };
 
@@ -112,23 +110,36 @@ mm_bpe_pair_hash (uint32_t left, uint32_t right)
   return ((uint64_t) left << 32 | right) * UINT64_C (0x9e3779b97f4a7c15);
 }
 
-/* Rank of the rule that merges LEFT and RIGHT, or MM_BPE_NONE.  */
 static inline uint32_t
-mm_bpe_rank (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
+mm_bpe_pair_tag (uint64_t hash)
 {
-  uint64_t key = (uint64_t) left << 32 | right, hash = mm_bpe_pair_hash (left, right);
+  return (uint32_t) (hash >> 8);
+}
+
+/* When the tokens of numbers LEFT and RIGHT are merged: 256 and the rank of the rule, or MM_BPE_NONE.  */
+static inline uint32_t
+mm_bpe_when (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
+{
+  uint64_t hash = mm_bpe_pair_hash (left, right);
   size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
   size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
 
   if ((bpe->pair_filter[bit / 64] >> bit % 64 & 1) == 0)
     return MM_BPE_NONE;
-  while (bpe->pairs[i].key != key)
+  for (;; i = (i + 1) & mask)
     {
-      if (bpe->pairs[i].key == UINT64_MAX)
+      struct mm_bpe_pair pair = bpe->pairs[i];
+
+      if (pair.when == 0)
         return MM_BPE_NONE;
-      i = (i + 1) & mask;
+      if (pair.tag == mm_bpe_pair_tag (hash))
+        {
+          const struct mm_bpe_rule *rule = bpe->rules + (pair.when - MM_BPE_BYTES);
+
+          if (rule->left == left && rule->right == right)
+            return pair.when;
+        }
     }
-  return bpe->pairs[i].rank;
 }
 
 #endif /* TEXT_BPE_H */

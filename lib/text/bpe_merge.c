@@ -17,20 +17,20 @@ enum { NO_SYMBOL = UINT32_MAX };
 
 struct mm_bpe_symbol
 {
-  uint32_t id;                  /* MM_BPE_NONE once merged into the one before */
+  uint32_t number;              /* of the token; MM_BPE_NONE once merged into the one before */
   uint32_t before, after;
 };
 
 struct mm_bpe_merge
 {
-  uint32_t rank, at;            /* at: the left symbol */
-  uint32_t left, right;         /* ids then: entries of the past are known by them */
+  uint32_t when, at;            /* at: the left symbol */
+  uint32_t left, right;         /* numbers then: entries of the past are known by them */
 };
 
 static bool
 is_before (const struct mm_bpe_merge *a, const struct mm_bpe_merge *b)
 {
-  return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
+  return a->when < b->when || (a->when == b->when && a->at < b->at);
 }
 
 static void
@@ -69,14 +69,14 @@ heap_pop (struct mm_bpe_merge *heap, size_t *n)
 static void
 consider (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, size_t *n_heap, uint32_t at)
 {
-  uint32_t after = at == NO_SYMBOL ? NO_SYMBOL : s->symbols[at].after, rank;
+  uint32_t after = at == NO_SYMBOL ? NO_SYMBOL : s->symbols[at].after, when;
 
   if (after == NO_SYMBOL)
     return;
-  rank = mm_bpe_rank (bpe, s->symbols[at].id, s->symbols[after].id);
-  if (rank != MM_BPE_NONE)
+  when = mm_bpe_when (bpe, s->symbols[at].number, s->symbols[after].number);
+  if (when != MM_BPE_NONE)
     heap_push (s->heap, n_heap,
-               (struct mm_bpe_merge) { rank, at, s->symbols[at].id, s->symbols[after].id });
+               (struct mm_bpe_merge) { when, at, s->symbols[at].number, s->symbols[after].number });
 }
 
 mm_status
@@ -98,7 +98,7 @@ mm_bpe_merge_loop (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const cha
     return st;
   symbol = s->symbols;
   for (size_t i = 0; i < size; i++)
-    symbol[i] = (struct mm_bpe_symbol) { bpe->bytes[(unsigned char) piece[i]], (uint32_t) i - 1,
+    symbol[i] = (struct mm_bpe_symbol) { (unsigned char) piece[i], (uint32_t) i - 1,
                                          i + 1 < size ? (uint32_t) i + 1 : NO_SYMBOL };
   for (size_t i = 0; i < size; i++)
     consider (bpe, s, &n_heap, (uint32_t) i);
@@ -108,11 +108,11 @@ mm_bpe_merge_loop (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const cha
       struct mm_bpe_merge m = heap_pop (s->heap, &n_heap);
       uint32_t right = symbol[m.at].after;
 
-      if (symbol[m.at].id != m.left || right == NO_SYMBOL || symbol[right].id != m.right)
+      if (symbol[m.at].number != m.left || right == NO_SYMBOL || symbol[right].number != m.right)
         continue;
-      symbol[m.at].id = bpe->rules[m.rank].made;
+      symbol[m.at].number = bpe->rules[m.when - MM_BPE_BYTES].made;
       symbol[m.at].after = symbol[right].after;
-      symbol[right].id = MM_BPE_NONE;
+      symbol[right].number = MM_BPE_NONE;
       if (symbol[right].after != NO_SYMBOL)
         symbol[symbol[right].after].before = m.at;
       consider (bpe, s, &n_heap, symbol[m.at].before);
@@ -120,6 +120,6 @@ mm_bpe_merge_loop (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const cha
     }
   *count = 0;
   for (uint32_t i = 0; i != NO_SYMBOL; i = symbol[i].after)
-    ids[(*count)++] = symbol[i].id;
+    ids[(*count)++] = bpe->ids[symbol[i].number];
   return MM_OK;
 }

@@ -190,8 +190,10 @@ merges_agree (const struct mm_vocabulary *v, const struct mm_tokenizer *t)
   for (size_t i = 0; i < v->n; i++)
     {
       const struct mm_trie_key *text = t->texts + v->tokens[i].id;
+      uint32_t number = v->tokens[i].is_bytes && t->bpe.ordered
+                        ? mm_trie_find (&t->bpe.trie, text->bytes, text->size) : MM_TRIE_NONE;
 
-      if (v->tokens[i].is_bytes && mm_trie_find (&t->bpe.trie, text->bytes, text->size) != text->value)
+      if (v->tokens[i].is_bytes && (number == MM_TRIE_NONE || t->bpe.ids[number] != text->value))
         return false;
     }
   return true;
@@ -208,7 +210,7 @@ build_seams (const struct mm_vocabulary *v, struct mm_tokenizer *t)
   st = mm_alloc ("vocabulary", 1, sizeof *t->seams, &t->seams);
   for (size_t r = 0; st == MM_OK && r < t->bpe.n_rules; r++)
     {
-      const struct mm_trie_key *made = t->texts + t->bpe.rules[r].made;
+      const struct mm_trie_key *made = t->texts + t->bpe.ids[t->bpe.rules[r].made];
 
       mm_seams_add (t->seams, made->bytes, made->size);
     }
