@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include <minimind/chat.h>
 #include <minimind/documents.h>
 
 #include "fuzz.h"
@@ -45,7 +46,7 @@ read_all (const char *path, const struct mm_document_options *options, struct su
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct mm_document_options options = { .format = MM_DOCUMENTS_AUTO };
+  struct mm_document_options options = { .format = MM_DOCUMENTS_AUTO, .detect = mm_chat_detect };
   struct sum whole = { 0 }, joined = { 0 };
   char path[64];
   mm_status st;
@@ -53,8 +54,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
   if (size < 2)
     return 0;
-  options.format = (enum mm_document_format) (data[0] % 6);
-  options.errors = (enum mm_document_errors) (data[0] / 6 % 3);
+  options.format = (enum mm_document_format) (data[0] % 7);
+  options.errors = (enum mm_document_errors) (data[0] / 7 % 3);
   if (data[0] & 128 && options.format == MM_DOCUMENTS_TEXT)
     {
       options.delimiter = "\n\n";

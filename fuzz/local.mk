@@ -1,8 +1,10 @@
 # make fuzz: a build of its own by clang, in fuzz/build, with one program for each parser.
 # A build inside the source tree has to be cleaned first (make distclean), as for any second build.  Run one as
 #   fuzz/build/fuzz/tokenizer -max_total_time=300 FOLDER-OF-EXAMPLES
+# tests/fuzz/short.sh, one of the tests, makes such examples and runs all targets for some seconds without clang.
 fuzz_programs = fuzz/safetensors fuzz/tokenizer fuzz/documents fuzz/config fuzz/dataset fuzz/trainer \
-  fuzz/manifest fuzz/shards fuzz/ranks fuzz/json fuzz/rows fuzz/archive
+  fuzz/manifest fuzz/shards fuzz/ranks fuzz/json fuzz/rows fuzz/archive \
+  fuzz/chat fuzz/adapter
 EXTRA_PROGRAMS += $(fuzz_programs)
 EXTRA_DIST += fuzz/fuzz.h
 fuzz_safetensors_SOURCES = fuzz/safetensors.c
@@ -29,6 +31,10 @@ fuzz_rows_SOURCES = fuzz/rows.c
 fuzz_rows_LDFLAGS = -fsanitize=fuzzer
 fuzz_archive_SOURCES = fuzz/archive.c
 fuzz_archive_LDFLAGS = -fsanitize=fuzzer
+fuzz_chat_SOURCES = fuzz/chat.c
+fuzz_chat_LDFLAGS = -fsanitize=fuzzer
+fuzz_adapter_SOURCES = fuzz/adapter.c
+fuzz_adapter_LDFLAGS = -fsanitize=fuzzer
 
 fuzz:
 	@command -v clang >/dev/null || { echo "make fuzz needs clang" >&2; exit 1; }

@@ -21,6 +21,7 @@ include tests/cli/local.mk
 include tests/interop/local.mk
 include tests/fault/local.mk
 include tests/mpi/local.mk
+include tests/fuzz/local.mk
 
 # The reference run, whose digest is nano.digest.
 check_PROGRAMS += tests/digest

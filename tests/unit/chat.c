@@ -123,6 +123,26 @@ check_refusals (void)
     }
 }
 
+static void
+check_detection (void)
+{
+  static const struct { const char *row; bool chat; } rows[] = {
+    { "{\"conversations\": []}", true },
+    { "{\"messages\": [3]}", true },
+    { "{\"id\": 1, \"instruction\": \"a\", \"input\": \"\", \"output\": \"b\"}", true },
+    { "[{\"role\": \"user\"}]", true },
+    { "{\"conversations\": [], \"chosen\": 1}", true },
+    { "{\"text\": \"a\", \"messages\": []}", false },
+    { "{\"messages\": \"a\"}", false },
+    { "{\"instruction\": \"a\"}", false },
+    { "[\"a\"]", false }, { "[]", false }, { "3", false }, { "\"role\"", false },
+    { "{\"messages\": [", false }
+  };
+
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    ok (mm_chat_detect (rows[i].row, strlen (rows[i].row)) == rows[i].chat, rows[i].row);
+}
+
 /* Roles by their first letters; k is an assistant's turn with a call.  */
 static mm_status
 order_of (const char *roles)
@@ -330,6 +350,7 @@ main (void)
   check_layouts ();
   check_calls ();
   check_refusals ();
+  check_detection ();
   check_order ();
   check_targets ();
   check_ids ();

@@ -79,6 +79,75 @@ fails_as (const char *name, const char *text, struct mm_document_options o)
 
 static const struct mm_document_options plain, json = { .format = MM_DOCUMENTS_JSON };
 
+/* ---- values as they stand ---- */
+
+/* The values of the file NAME with the bytes of TEXT into OUT, each with its line.  */
+static mm_status
+read_values (const char *name, const char *text, struct mm_document_options o, bool *values, char *out)
+{
+  struct mm_document_part part;
+  struct mm_documents *d;
+  char place[64];
+  bool more = true;
+  mm_status st;
+
+  *out = '\0';
+  put (name, text);
+  st = mm_documents_open (&name, 1, &o, &d);
+  if (st == MM_OK)
+    st = mm_documents_begin (d, values);
+  while (st == MM_OK && (st = mm_documents_next (d, &part, &more)) == MM_OK && more)
+    {
+      mm_documents_place (d, place, sizeof place);
+      sprintf (out + strlen (out), "%s|%.*s|", place + strlen (name) + 2, (int) part.size, part.text);
+    }
+  mm_documents_close (d);
+  return st;
+}
+
+static bool
+wants_a (const char *value, size_t size)
+{
+  return memmem (value, size, "\"a\"", 3) != NULL;
+}
+
+static void
+test_values (void)
+{
+  struct mm_document_options o = { .format = MM_DOCUMENTS_VALUES }, detect = { .detect = wants_a }, bad = o;
+  static const struct { const char *name, *text, *want; } files[] = {
+    { "v.jsonl", "{\"a\": 1}\n\n  [1, {]\nx\n", "line 1|{\"a\": 1}|line 3|  [1, {]|line 4|x|" },
+    { "v.json", "[\n{\"a\":\n1}, \"s\",\n 3 ]", "line 2|{\"a\":\n1}|line 3|\"s\"|line 4|3|" },
+    { "v.json", "{\"a\": 1}\n{\"b\"\n", "line 1|{\"a\": 1}|line 2|{\"b\"|" },
+    { "v", "{\"a\":\n1}\n{\"b\": 2}", "line 1|{\"a\":\n1}|line 3|{\"b\": 2}|" },
+    { "v", "[{\"a\": 1},{\"b\": 2}]", "line 1|{\"a\": 1}|line 1|{\"b\": 2}|" },
+    { "v.txt", "no JSON\n", "line 1|no JSON|" }
+  };
+  static char got[1 << 12];
+  bool values;
+
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    ok (read_values (files[i].name, files[i].text, o, &values, got) == MM_OK && values
+        && strcmp (got, files[i].want) == 0, files[i].text);
+  ok (read_values ("v.json", "[{\"a\": 1},\n 2", o, &values, got) == MM_EFORMAT
+      && says ("v.json: line 2, byte 3: the array has no end"), "an array without an end");
+  ok (read_values ("v.jsonl", "1\n\377\n", o, &values, got) == MM_EFORMAT && says ("v.jsonl: line 2, byte 1"),
+      "invalid UTF-8");
+  bad.field = "text";
+  ok (read_values ("v.json", "[]", bad, &values, got) == MM_EUSAGE, "no field");
+
+  ok (read_values ("v.jsonl", "\n{\"a\": 1}\n2\n", detect, &values, got) == MM_OK && values
+      && strcmp (got, "line 2|{\"a\": 1}|line 3|2|") == 0, "the first line asks for it");
+  ok (read_values ("v.json", " [ {\"a\": 1}, 2]", detect, &values, got) == MM_OK && values
+      && strcmp (got, "line 1|{\"a\": 1}|line 1|2|") == 0, "or the first of an array");
+  ok (read_values ("v", "{\"a\": 1}\n", detect, &values, got) == MM_OK && values, "or of a file without a kind");
+  ok (read_values ("v.jsonl", "{\"text\": \"t\"}\n{\"a\": 1}\n", detect, &values, got) == MM_EFORMAT && !values,
+      "a later one does not");
+  ok (read_values ("v.txt", "{\"a\": 1}\n", detect, &values, got) == MM_OK && !values, "a text is a text");
+  ok (read_values ("v.jsonl", "", detect, &values, got) == MM_OK && !values && *got == '\0',
+      "nothing asks for nothing");
+}
+
 /* ---- nested fields ---- */
 
 static void
@@ -422,6 +491,7 @@ main (void)
 {
   scratch_enter ();
   mm_log_setup ("documents", MM_LOG_QUIET);
+  test_values ();
   test_paths ();
   test_arrays ();
   test_random_arrays ();

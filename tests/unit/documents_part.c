@@ -171,8 +171,9 @@ test_inputs (void)
   static const char *const all[] = {
     "one.txt", "l.jsonl", "z.jsonl.gz", "empty.txt", "r.csv", "one.txt", "v.json", "bom.jsonl", "z.jsonl.gz"
   };
-  static const char *const damaged = "d.jsonl";
-  struct mm_document_options plain = { .format = MM_DOCUMENTS_AUTO }, skip = { .errors = MM_ERRORS_SKIP };
+  static const char *const damaged = "d.jsonl", *const values[] = { "l.jsonl", "z.jsonl.gz", "v.json", "d.jsonl" };
+  struct mm_document_options plain = { .format = MM_DOCUMENTS_AUTO }, skip = { .errors = MM_ERRORS_SKIP },
+    whole = { .format = MM_DOCUMENTS_VALUES };
 
   make_lines ("l.jsonl", 400, false);
   make_lines (damaged, 300, true);
@@ -185,6 +186,7 @@ test_inputs (void)
   ok (joins_all (all, 1, plain), "a text, in one of the parts");
   ok (joins_all (all, sizeof all / sizeof *all, plain), "all of them, one behind the other");
   ok (joins (&damaged, 1, skip, 5), "lines with errors are left out once");
+  ok (joins_all (values, sizeof values / sizeof *values, whole), "values as they stand");
 }
 
 static void
