@@ -18,7 +18,7 @@ take (struct mm_arena *a, size_t rows, size_t cols)
 
 /* One layer's memory; what is for backward only when TRAINING.  */
 static void
-layer_layout (struct mm_layer_memory *lm, const struct mm_model_config *c, size_t n, bool training,
+layer_layout (struct mm_layer_memory *lm, const struct mm_model_config *c, size_t n, size_t lora_width, bool training,
               struct mm_arena *a)
 {
   *lm = (struct mm_layer_memory) { 0 };
@@ -27,6 +27,7 @@ layer_layout (struct mm_layer_memory *lm, const struct mm_model_config *c, size_
   lm->qkv = take (a, n, mm_width_qkv (c));
   lm->out = take (a, n, mm_width_out (c));
   lm->gate_up = take (a, n, 2 * (size_t) c->ffn_size);
+  lm->u = lora_width ? take (a, n, MM_SITES * lora_width) : NULL;
   if (!training)
     return;
   lm->in_rms = take (a, n, 1);
@@ -79,14 +80,13 @@ mm_run_layout (struct mm_run *run, const struct mm_model_config *c, size_t n, bo
   for (uint32_t l = 0; l < c->n_layers; l++)
     {
       if (training || l == 0)
-        layer_layout (&lm, c, n, training, a);
+        layer_layout (&lm, c, n, run->lora_width, training, a);
       if (run->layers)
         run->layers[l] = lm;
     }
   run->last = training ? take (a, n, c->hidden_size) : lm.in;
   run->last_rms = training ? take (a, n, 1) : NULL;
   run->normed = take (a, n, c->hidden_size);
-  run->u = run->lora_width ? take (a, n, run->lora_width) : NULL;
   run->d_u = run->lora_width && training ? take (a, n, run->lora_width) : NULL;
   run->d = training ? take (a, n, c->hidden_size) : NULL;
   run->cosines = take (a, run->table_rows, c->head_dim / 2);

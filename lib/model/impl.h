@@ -138,6 +138,7 @@ struct mm_layer_memory
   float *stats;                 /* [2 * n * heads]: of attention's softmax */
   float *mid, *mid_rms;         /* [n, H], [n]: the residual stream after attention */
   float *gate_up;               /* [n, 2F] */
+  float *u;                     /* MM_SITES times [n, lora_width]: inside an adapter; NULL without one */
 };
 
 /* A pass over N tokens: its inputs (host) and its memory (device).  */
@@ -158,8 +159,8 @@ struct mm_run
   float *cosines, *sines;       /* [table_rows, hd/2] */
   size_t table_rows;
 
-  float *u, *d_u;               /* [n, lora_width]: inside an adapter, and its gradient; NULL without one */
-  size_t lora_width;
+  float *d_u;                   /* [n, lora_width]: gradient of what is inside an adapter */
+  size_t lora_width;            /* the largest rank of a site; 0 without an adapter */
 
   mm_pass_final_fn *final;      /* told how far gradients are final; NULL: nobody */
   void *final_arg;

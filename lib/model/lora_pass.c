@@ -1,7 +1,7 @@
 /* lora_pass.c -- what an adapter adds to a linear layer, forward and backward.
    SPDX-License-Identifier: Apache-2.0
 
-   u = s (A x) is [n, rank] for a whole site; it is made again in backward.  Formulas: docs/numerics.md.  */
+   u = s (A x) is [n, rank] for a whole site, and small: training keeps it.  Formulas: docs/numerics.md.  */
 
 #include <config.h>
 
@@ -11,6 +11,13 @@ static const struct mm_lora_site *
 site_of (const struct mm_run *run, size_t l, enum mm_site site)
 {
   return &run->model->lora->sites[l * MM_SITES + site];
+}
+
+/* Where u of SITE in layer L is.  */
+static float *
+inner_memory (const struct mm_run *run, size_t l, enum mm_site site)
+{
+  return run->layers[l].u + (size_t) site * run->n * run->lora_width;
 }
 
 /* [n, rank of the site] in U, and the columns of one part.  */
@@ -26,41 +33,41 @@ inner_part (const struct mm_run *run, const struct mm_lora_site *s, const struct
   return mm_mat_cols (inner (run, s, u), part->u, part->rank);
 }
 
-/* Scale the columns of each part of U.  */
+/* Scale the columns of each part of U: mostly by one number.  */
 static mm_status
 scale_parts (const struct mm_run *run, const struct mm_lora_site *s, float *u)
 {
+  bool same = true;
   mm_status st = MM_OK;
 
+  for (size_t i = 1; i < s->n_parts; i++)
+    same = same && s->parts[i].scale == s->parts[0].scale;
+  if (same && s->n_parts)
+    return mm_scale (run->model->be, inner (run, s, u), s->parts[0].scale);
   for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
     st = mm_scale (run->model->be, inner_part (run, s, &s->parts[i], u), s->parts[i].scale);
   return st;
-}
-
-/* run->u = s (A X).  */
-static mm_status
-make_inner (const struct mm_run *run, const struct mm_lora_site *s, struct mm_mat x)
-{
-  mm_status st = mm_linear (run->model->be, x, s->w_a, mm_no_mat (), inner (run, s, run->u));
-
-  return st < 0 ? st : scale_parts (run, s, run->u);
 }
 
 mm_status
 mm_lora_add (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, struct mm_mat y)
 {
   const struct mm_lora_site *s = site_of (run, l, site);
+  struct mm_backend *be = run->model->be;
+  float *u = inner_memory (run, l, site);
   mm_status st;
 
   if (!s->rank)
     return MM_OK;
-  st = make_inner (run, s, x);
+  st = mm_linear (be, x, s->w_a, mm_no_mat (), inner (run, s, u));
+  if (st == MM_OK)
+    st = scale_parts (run, s, u);
   for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
     {
       const struct mm_lora_part *part = &s->parts[i];
       struct mm_mat part_y = mm_mat_cols (y, part->y, part->out);
 
-      st = mm_linear (run->model->be, inner_part (run, s, part, run->u), part->w_b, part_y, part_y);
+      st = mm_linear (be, inner_part (run, s, part, u), part->w_b, part_y, part_y);
     }
   return st;
 }
@@ -95,16 +102,16 @@ mm_lora_grad_weight (const struct mm_run *run, size_t l, enum mm_site site, stru
 {
   const struct mm_lora_site *s = site_of (run, l, site);
   struct mm_backend *be = run->model->be;
-  mm_status st;
+  float *u = inner_memory (run, l, site);
+  mm_status st = MM_OK;
 
   if (!s->rank)
     return MM_OK;
-  st = make_inner (run, s, x);
   for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
     {
       const struct mm_lora_part *part = &s->parts[i];
 
-      st = mm_linear_grad_weight (be, mm_mat_cols (dy, part->y, part->out), inner_part (run, s, part, run->u),
+      st = mm_linear_grad_weight (be, mm_mat_cols (dy, part->y, part->out), inner_part (run, s, part, u),
                                   grad + part->b, overflow);
     }
   return st < 0 ? st : mm_linear_grad_weight (be, inner (run, s, run->d_u), x, grad + s->a, overflow);
