@@ -30,6 +30,7 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/grad_squares.c \
   lib/backend/cpu/head_loss.c \
   lib/backend/cpu/linear.c \
+  lib/backend/cpu/thin.c \
   lib/backend/cpu/norm.c \
   lib/backend/cpu/peak.c \
   lib/backend/cpu/rope.c \

@@ -68,6 +68,13 @@ mm_status mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, con
                                     struct mm_mat residual, struct mm_mat dx);
 mm_status mm_cpu_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                      int64_t *acc, int *overflow);
+
+/* Whether the product of DY and X is one for the function below, which is linear_grad_weight for few columns of
+   either.  */
+bool mm_cpu_is_thin (struct mm_mat dy, struct mm_mat x);
+mm_status mm_cpu_thin_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x, int64_t *acc,
+                                   int *overflow);
+
 mm_status mm_cpu_scale (struct mm_backend *be, struct mm_mat x, float s);
 mm_status mm_cpu_embed (struct mm_backend *be, struct mm_mat table, const int32_t *ids, struct mm_mat y);
 mm_status mm_cpu_embed_grad (struct mm_backend *be, struct mm_mat dy, const int32_t *ids,

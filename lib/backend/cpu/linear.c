@@ -149,8 +149,11 @@ mm_cpu_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_ma
     .fixed = acc, .fixed_ld = x.cols
   };
   bool bad = false;
-  mm_status st = mm_cpu_gemm (be, &g, &bad);
+  mm_status st;
 
+  if (mm_cpu_is_thin (dy, x))
+    return mm_cpu_thin_grad_weight (be, dy, x, acc, overflow);
+  st = mm_cpu_gemm (be, &g, &bad);
   if (bad)
     *overflow = 1;
   return st;
