@@ -2,13 +2,15 @@
    SPDX-License-Identifier: Apache-2.0
 
      bench/train [THREADS [ROUNDS]]             default: all processors, 3
+     bench/train THREADS lora [ROUNDS]          an adapter of rank 8, beside the whole model and PEFT's
 
    A step: 16 rows of 512 tokens, one document each, four at a time, AdamW with clip.  FLOPs are three times
-   those of the forward pass with causal attention, nothing made again counted.  A round is one step of
-   everybody: ours and the peer's, train_torch.py, in turns of a micro-batch, so that what else the machine does hits
-   all alike.  Ratios and shares of the FMA peak are medians over rounds; the peak is measured before and after
-   each of our turns.  BENCH_PYTHON names a Python that has torch and transformers, or is "venv": then they are fetched
-   into a folder that is removed afterwards.  With MM_CPU=avx2 the peer is held to AVX2 too.  */
+   those of the forward pass with causal attention, nothing made again counted; of an adapter without the gradients of
+   frozen weights.  A round is one step of everybody: ours and the peer's, train_torch.py, in turns of a micro-batch, so
+   that what else the machine does hits all alike.  Ratios and shares of the FMA peak are medians over rounds; the peak
+   is measured before and after each of our turns.  BENCH_PYTHON names a Python that has torch, transformers and peft,
+   or is "venv": then they are fetched into a folder that is removed afterwards.  With MM_CPU=avx2 the peer is held to
+   AVX2 too.  */
 
 #include <config.h>
 
@@ -19,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <minimind/lora.h>
 #include <minimind/model.h>
 #include <minimind/optimizer.h>
 #include <minimind/random.h>
@@ -33,21 +36,68 @@ enum
   MOST_ROUNDS = 100
 };
 
-static struct mm_model_config config;
-static struct mm_model *model;
-static struct mm_optimizer optimizer
-  = { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .grad_clip = 1 };
-static struct mm_pass *pass;
+/* A model of ours that is trained.  */
+struct ours
+{
+  struct mm_model *model;
+  struct mm_optimizer optimizer;
+  struct mm_pass *pass;
+  struct mm_loss loss;          /* of the step so far */
+  double turn_flops;
+};
+
+static struct ours whole, adapter;
 static struct mm_batch batch;
 
+enum { RANK = 8 };
+
+/* Make O; with RANK, an adapter on all linear layers is what is trained.  Each has a backend of its own, whose profile
+   is that one's.  */
 static void
-prepare (struct mm_backend *be)
+prepare_ours (int threads, const struct mm_model_config *config, uint32_t rank, struct ours *o)
 {
+  const unsigned all = (1u << MM_LORA_TARGETS) - 1;
+  double flops = mm_config_train_flops (config, SEQ_LEN);
+  struct mm_backend *be;
+
+  bench_want (mm_backend_open ("cpu", threads, &be));
+  o->optimizer = (struct mm_optimizer) { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
+                                         .grad_clip = 1 };
+  bench_want (mm_model_create (be, config, true, &o->model));
+  bench_want (mm_model_init (o->model, 42));
+  if (rank)
+    {
+      struct mm_lora_sizes sizes;
+
+      bench_want (mm_lora_create (o->model, rank, 2 * rank, all, 42));
+      bench_want (mm_lora_measure (config, rank, all, SEQ_LEN, &sizes));
+      flops = sizes.train_flops;
+    }
+  bench_want (mm_optimizer_create (o->model, &o->optimizer));
+  bench_want (mm_pass_create (o->model, MICRO, SEQ_LEN, true, &o->pass));
+  o->turn_flops = flops * MICRO * SEQ_LEN;
+}
+
+static void
+free_ours (struct ours *o)
+{
+  struct mm_backend *be = mm_model_backend (o->model);
+
+  mm_pass_free (o->pass);
+  mm_optimizer_free (o->model, &o->optimizer);
+  mm_model_free (o->model);
+  mm_backend_close (be);
+}
+
+static void
+prepare (int threads, bool lora)
+{
+  struct mm_model_config config;
+
   bench_want (mm_config_preset ("minimind2-small", VOCAB, &config));
-  bench_want (mm_model_create (be, &config, true, &model));
-  bench_want (mm_model_init (model, 42));
-  bench_want (mm_optimizer_create (model, &optimizer));
-  bench_want (mm_pass_create (model, MICRO, SEQ_LEN, true, &pass));
+  prepare_ours (threads, &config, 0, &whole);
+  if (lora)
+    prepare_ours (threads, &config, RANK, &adapter);
   bench_want (mm_batch_alloc (MICRO, SEQ_LEN, &batch));
   for (uint32_t row = 0; row < MICRO; row++)
     {
@@ -67,18 +117,17 @@ prepare (struct mm_backend *be)
 
 /* Seconds of one micro-batch, and of the update after the LAST of a step.  */
 static double
-run_turn (bool last)
+run_turn (struct ours *o, bool last)
 {
-  static struct mm_loss loss;
   double began = bench_clock (CLOCK_MONOTONIC), norm;
 
-  bench_want (mm_model_gradient (pass, &batch, optimizer.grad, &loss, NULL));
+  bench_want (mm_model_gradient (o->pass, &batch, o->optimizer.grad, &o->loss, NULL));
   if (last)
     {
-      bench_want (mm_optimizer_step (model, &optimizer, 5e-4, loss.n_targets, &norm));
-      loss = (struct mm_loss) { 0 };
+      bench_want (mm_optimizer_step (o->model, &o->optimizer, 5e-4, o->loss.n_targets, &norm));
+      o->loss = (struct mm_loss) { 0 };
     }
-  bench_want (mm_backend_sync (mm_model_backend (model)));
+  bench_want (mm_backend_sync (mm_model_backend (o->model)));
   return bench_clock (CLOCK_MONOTONIC) - began;
 }
 
@@ -192,73 +241,105 @@ ask_peer (struct peer *peer, const char *question)
 
 /* ---- rounds ---- */
 
-enum { OURS, EAGER, COMPILED, BF16_EAGER, BF16_COMPILED, N_MODES, FLOAT32_MODES = BF16_EAGER };
+/* One way to train: OURS, or the peer's by its name.  */
+struct mode
+{
+  const char *name;
+  struct ours *ours;
+};
 
-static const char *const modes[N_MODES]
-  = { "minimind float32", "float32-eager", "float32-compiled", "bfloat16-eager", "bfloat16-compiled" };
+enum { MOST_MODES = 5 };
+
+/* The first mode is the one that is looked at; those of other types come last and run once.  */
+struct plan
+{
+  struct mode modes[MOST_MODES];
+  int n_float32, n;
+};
+
+static const struct plan plan_whole = {
+  { { "minimind float32", &whole }, { "float32-eager", NULL }, { "float32-compiled", NULL },
+    { "bfloat16-eager", NULL }, { "bfloat16-compiled", NULL } }, 3, 5
+};
+static const struct plan plan_lora = {
+  { { "minimind LoRA", &adapter }, { "minimind float32", &whole }, { "float32-eager-lora", NULL },
+    { "float32-compiled-lora", NULL } }, 4, 4
+};
 
 struct rounds
 {
+  const struct plan *plan;
   int n;
-  double seconds[N_MODES][MOST_ROUNDS]; /* of a step; 0: none */
-  double peak_seconds[MOST_ROUNDS];     /* what our steps would take at the peak beside them */
+  double seconds[MOST_MODES][MOST_ROUNDS];      /* of a step; 0: none */
+  double peak_seconds[MOST_ROUNDS];     /* what the first mode's steps would take at the peak beside them */
   double peak[MOST_ROUNDS * TURNS];
   double peer_memory;                   /* GB, eager */
-  bool gone[N_MODES];                   /* it said why */
+  bool gone[MOST_MODES];                /* it said why */
 };
 
 /* Seconds of a turn of MODE; 0: it can't.  */
 static double
-turn_of (struct peer *peer, int mode, bool last)
+turn_of (struct peer *peer, const struct mode *mode, bool last)
 {
   char question[64];
 
-  if (mode == OURS)
-    return run_turn (last);
-  snprintf (question, sizeof question, "%s%s", modes[mode], last ? " last" : "");
+  if (mode->ours)
+    return run_turn (mode->ours, last);
+  snprintf (question, sizeof question, "%s%s", mode->name, last ? " last" : "");
   return ask_peer (peer, question);
+}
+
+/* A turn of mode I in ROUND; the first one with the peak beside it.  */
+static void
+run_mode (struct rounds *r, int i, int round, int turn, struct peer *peer, int threads)
+{
+  const struct mode *mode = &r->plan->modes[i];
+  double before = i == 0 ? bench_peak (threads) : 0, seconds = turn_of (peer, mode, turn == TURNS - 1);
+
+  r->gone[i] = seconds == 0;
+  r->seconds[i][round] += seconds;
+  if (i == 0)
+    {
+      double peak = (before + bench_peak (threads)) / 2;
+
+      r->peak[round * TURNS + turn] = peak;
+      r->peak_seconds[round] += mode->ours->turn_flops / peak;
+    }
 }
 
 /* A step of each mode from FIRST to LAST that still runs, in turns.  */
 static void
-run_round (struct rounds *r, int round, int first, int last, struct peer *peer, int threads, double turn_flops)
+run_round (struct rounds *r, int round, int first, int last, struct peer *peer, int threads)
 {
   for (int turn = 0; turn < TURNS; turn++)
-    for (int mode = first; mode < last; mode++)
-      {
-        double before = mode == OURS ? bench_peak (threads) : 0, seconds;
-
-        if (r->gone[mode])
-          continue;
-        seconds = turn_of (peer, mode, turn == TURNS - 1);
-        r->gone[mode] = seconds == 0;
-        r->seconds[mode][round] += seconds;
-        if (mode == OURS)
-          {
-            double peak = (before + bench_peak (threads)) / 2;
-
-            r->peak[round * TURNS + turn] = peak;
-            r->peak_seconds[round] += turn_flops / peak;
-          }
-      }
+    for (int i = first; i < last; i++)
+      if (!r->gone[i])
+        run_mode (r, i, round, turn, peer, threads);
 }
 
 /* First touch of all memory, compilation.  */
 static void
 warm_up (struct rounds *r, struct peer *peer)
 {
-  run_turn (true);
-  r->gone[EAGER] = ask_peer (peer, modes[EAGER]) == 0;
-  r->peer_memory = ask_peer (peer, "memory");
-  r->gone[COMPILED] = ask_peer (peer, modes[COMPILED]) == 0;
+  bool first = true;
+
+  for (int i = 0; i < r->plan->n_float32; i++)
+    {
+      r->gone[i] = turn_of (peer, &r->plan->modes[i], true) == 0;
+      if (!r->plan->modes[i].ours && first)
+        {
+          r->peer_memory = ask_peer (peer, "memory");
+          first = false;
+        }
+    }
 }
 
 static void
 print_modes (const struct rounds *r)
 {
-  printf ("%-20s %9s %9s   tokens/s of a step of %d x %d, micro-batch %d\n", "", "best", "median", ROWS,
+  printf ("%-22s %9s %9s   tokens/s of a step of %d x %d, micro-batch %d\n", "", "best", "median", ROWS,
           SEQ_LEN, MICRO);
-  for (int mode = 0; mode < N_MODES; mode++)
+  for (int mode = 0; mode < r->plan->n; mode++)
     {
       double v[MOST_ROUNDS];
       size_t n = 0;
@@ -270,35 +351,64 @@ print_modes (const struct rounds *r)
         continue;
       double median = bench_median (v, n);
 
-      printf ("%-20s %9.1f %9.1f\n", modes[mode], v[n - 1], median);
+      printf ("%-22s %9.1f %9.1f\n", r->plan->modes[mode].name, v[n - 1], median);
     }
 }
 
-/* What the rounds say of us against the peak, and against the better of the peer's float32 modes.  */
-static void
-print_ratios (const struct rounds *r)
+/* The time of the fastest float32 mode in ROUND that is OURS, the first one left out, or not; 0 if there is none.  */
+static double
+fastest (const struct rounds *r, int round, bool ours)
 {
-  double share[MOST_ROUNDS], ratio[MOST_ROUNDS];
+  double best = 0;
+
+  for (int i = 1; i < r->plan->n_float32; i++)
+    if ((r->plan->modes[i].ours != NULL) == ours && r->seconds[i][round] > 0
+        && (best == 0 || r->seconds[i][round] < best))
+      best = r->seconds[i][round];
+  return best;
+}
+
+static void
+print_ratio (const struct rounds *r, const char *what, bool ours)
+{
+  double ratio[MOST_ROUNDS];
   size_t n = 0;
 
   for (int i = 0; i < r->n; i++)
     {
-      double fastest = 0;
+      double other = fastest (r, i, ours);
 
-      share[i] = 100 * r->peak_seconds[i] / r->seconds[OURS][i];
-      for (int mode = EAGER; mode < FLOAT32_MODES; mode++)
-        if (r->seconds[mode][i] > 0 && (fastest == 0 || r->seconds[mode][i] < fastest))
-          fastest = r->seconds[mode][i];
-      if (fastest > 0)
-        ratio[n++] = fastest / r->seconds[OURS][i];
+      if (other > 0)
+        ratio[n++] = other / r->seconds[0][i];
     }
-  printf ("share of the FMA peak measured beside each turn: %.1f%%\n", bench_median (share, (size_t) r->n));
   if (n > 0)
     {
       double median = bench_median (ratio, n);
 
-      printf ("ratio to PyTorch in float32, the better of eager and compiled: %.2f (rounds %.2f to %.2f)\n", median,
-              ratio[0], ratio[n - 1]);
+      printf ("ratio to %s: %.2f (rounds %.2f to %.2f)\n", what, median, ratio[0], ratio[n - 1]);
+    }
+}
+
+/* What the rounds say of the first mode against the peak, and against the others in float32.  */
+static void
+print_ratios (const struct rounds *r)
+{
+  double share[MOST_ROUNDS];
+  bool lora = r->plan == &plan_lora;
+
+  for (int i = 0; i < r->n; i++)
+    share[i] = 100 * r->peak_seconds[i] / r->seconds[0][i];
+  printf ("share of the FMA peak measured beside each turn: %.1f%%\n", bench_median (share, (size_t) r->n));
+  print_ratio (r, lora ? "PEFT in float32, the better of eager and compiled"
+                       : "PyTorch in float32, the better of eager and compiled", false);
+  if (lora)
+    {
+      size_t part = mm_model_trained (adapter.model).size, all = mm_model_trained (whole.model).size;
+
+      print_ratio (r, "training the whole model", true);
+      printf ("its arithmetic: %.2f times less; a sum over ranks moves %.1f%% of the bytes, %.1f MB of %.1f\n",
+              whole.turn_flops / adapter.turn_flops, 100 * (double) part / (double) all, 8e-6 * (double) part,
+              8e-6 * (double) all);
     }
 }
 
@@ -306,34 +416,34 @@ int
 main (int argc, char **argv)
 {
   static struct rounds r;
+  bool lora = argc > 2 && strcmp (argv[2], "lora") == 0;
   int threads = argc > 1 ? atoi (argv[1]) : mm_cpus_allowed ();
-  double total = 0, turn_flops;
+  double total = 0;
   struct mm_backend *be;
   struct peer peer;
   struct rusage usage;
   char processor[128];
 
-  r.n = argc > 2 ? atoi (argv[2]) : 3;
+  r.plan = lora ? &plan_lora : &plan_whole;
+  r.n = argc > 2 + lora ? atoi (argv[2 + lora]) : 3;
   if (r.n < 1 || r.n > MOST_ROUNDS)
     return 64;
-  bench_want (mm_backend_open ("cpu", threads, &be));
+  prepare (threads, lora);
+  be = mm_model_backend (r.plan->modes[0].ours->model);
   bench_processor (processor, sizeof processor);
   printf ("%s, kernels %s, %d threads\n", processor, mm_backend_kernels (be), threads);
   fflush (stdout);
   peer = open_peer (threads, mm_backend_kernels (be));
-  prepare (be);
   warm_up (&r, &peer);
 
-  turn_flops = mm_config_train_flops (&config, SEQ_LEN) * MICRO * SEQ_LEN;
   mm_backend_profile_reset (be);
   for (int i = 0; i < r.n; i++)
     {
-      run_round (&r, i, OURS, FLOAT32_MODES, &peer, threads, turn_flops);
-      total += r.seconds[OURS][i];
+      run_round (&r, i, 0, r.plan->n_float32, &peer, threads);
+      total += r.seconds[0][i];
     }
   print_profile (be, r.n, total, bench_median (r.peak, (size_t) r.n * TURNS));
-  if (!r.gone[EAGER])
-    run_round (&r, 0, BF16_EAGER, N_MODES, &peer, threads, turn_flops);
+  run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer, threads);
   close_peer (&peer);
 
   print_modes (&r);
@@ -343,9 +453,8 @@ main (int argc, char **argv)
           r.peer_memory);
 
   mm_batch_free (&batch);
-  mm_pass_free (pass);
-  mm_optimizer_free (model, &optimizer);
-  mm_model_free (model);
-  mm_backend_close (be);
+  free_ours (&whole);
+  if (lora)
+    free_ours (&adapter);
   return 0;
 }
