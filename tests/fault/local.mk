@@ -7,4 +7,5 @@ EXTRA_DIST += tests/fault/faults.sh
 
 check-long:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(long_tests)' MM_LONG=1
+	$(MAKE) $(AM_MAKEFLAGS) tsan
 .PHONY: check-long
