@@ -288,7 +288,7 @@ encode_segment (struct batch *b, struct worker *w, struct segment *s, struct mad
   s->ids = made->ids.count;
   s->turns = made->n_turns;
   s->status = source->chat ? encode_row (b, w, s, made)
-              : mm_encode (w->encoder, b->text + s->at, s->size, source->flags, &made->ids);
+              : mm_encode (w->encoder, b->text + s->at, s->size, source->flags | MM_VALID_UTF8, &made->ids);
   s->count = made->ids.count - s->ids;
   s->n_turns = made->n_turns - s->turns;
   if (s->status < 0)

@@ -98,8 +98,10 @@ struct mm_ids
 
 enum
 {
-  MM_PARSE_SPECIAL = 1          /* special-token strings in the text become control tokens, as
+  MM_PARSE_SPECIAL = 1,         /* special-token strings in the text become control tokens, as
                                    HF does by default; without it they are text */
+  MM_VALID_UTF8 = 2             /* the caller has checked the text (mm_utf8_check), so that it is not
+                                   done again; what happens with other text is not defined */
 };
 
 mm_status mm_encoder_open (const struct mm_tokenizer *t, struct mm_encoder **e) MM_NODISCARD;

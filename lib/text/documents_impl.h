@@ -22,7 +22,7 @@
 #include "documents_csv.h"
 #include "json_line.h"
 
-enum { DOCUMENT_PART = 4 << 20 };       /* bytes; documents up to here come whole */
+enum { DOCUMENT_PART = 1 << 20 };       /* bytes; documents up to here come whole */
 
 /* The part of the inputs that is read, where it is not all of them.  */
 struct documents_range

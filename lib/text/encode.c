@@ -82,11 +82,17 @@ encode_between (struct mm_encoder *e, const char *text, size_t size, bool specia
   return st < 0 ? st : mm_pieces_encode (e->pieces, text + done, size - done, ids);
 }
 
+static size_t
+valid_size (const char *text, size_t size, unsigned flags)
+{
+  return flags & MM_VALID_UTF8 ? size : mm_utf8_check (text, size, NULL);
+}
+
 mm_status
 mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags, struct mm_ids *ids)
 {
   bool special = flags & MM_PARSE_SPECIAL;
-  size_t at = 0, done = 0, valid = mm_utf8_check (text, size, NULL);
+  size_t at = 0, done = 0, valid = valid_size (text, size, flags);
   struct mm_added_match match;
   mm_status st = MM_OK;
 
@@ -105,7 +111,7 @@ mm_encode (struct mm_encoder *e, const char *text, size_t size, unsigned flags, 
 mm_status
 mm_count (struct mm_encoder *e, const char *text, size_t size, unsigned flags, size_t *count)
 {
-  size_t at = 0, valid = mm_utf8_check (text, size, NULL);
+  size_t at = 0, valid = valid_size (text, size, flags);
   mm_status st = MM_OK;
 
   *count = 0;
@@ -124,7 +130,7 @@ mm_count (struct mm_encoder *e, const char *text, size_t size, unsigned flags, s
             part = cut;
         }
       e->counted.count = 0;
-      st = mm_encode (e, text + at, part, flags, &e->counted);
+      st = mm_encode (e, text + at, part, flags | MM_VALID_UTF8, &e->counted);
       *count += e->counted.count;
       at += part;
     }
