@@ -15,7 +15,9 @@ unit_tests += tests/interop/io
 EXTRA_DIST += tests/interop/make-io-goldens.py tests/interop/io/theirs.safetensors \
   tests/interop/io/ours.safetensors tests/interop/io/ours.tfevents
 unit_tests += tests/interop/model
-EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors
+EXTRA_DIST += tests/interop/model.py tests/interop/model.safetensors tests/interop/cases.h
+unit_tests += tests/interop/window
+EXTRA_DIST += tests/interop/window.py tests/interop/window.safetensors
 check_PROGRAMS += tests/interop/folder
 cli_tests += tests/interop/folder.sh
 EXTRA_DIST += tests/interop/folder.py
