@@ -37,7 +37,7 @@ EXTRA_DIST += tests/interop/make-adapter-goldens.py tests/interop/adapter/base/c
     logits.safetensors,tests/interop/adapter/$(a)/$(f)))
 # By hand, where HuggingFace tokenizers is installed.
 EXTRA_PROGRAMS += tests/interop/sweep
-EXTRA_DIST += tests/interop/sweep-tokenizers.py tests/interop/sweep-trainer.py
+EXTRA_DIST += tests/interop/sweep-tokenizers.py tests/interop/sweep-trainer.py tests/interop/sweep-chat.py
 # By hand, with PyTorch: minutes of training on real text, here and there.
 EXTRA_DIST += tests/interop/real-text.sh tests/interop/torch_loop.py
 # For tests/unit/shards.

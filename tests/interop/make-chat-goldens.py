@@ -250,4 +250,5 @@ def main():
     write_talk(templates)
 
 
-main()
+if __name__ == "__main__":
+    main()
