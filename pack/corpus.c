@@ -102,6 +102,7 @@ meet (struct corpus *c, size_t i)
   input->tokens = mm_tokens_count (input->file);
   input->first_document = c->documents;
   c->documents += input->documents;
+  source->turns += mm_tokens_turns (input->file);
   c->with_mask |= mm_tokens_has_mask (input->file);
   if (source->inputs++ == 0)
     source->first_input = i;

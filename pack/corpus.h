@@ -29,6 +29,7 @@ struct source
   size_t inputs, first_input;
   uint64_t documents, tokens;   /* of those that are kept */
   uint64_t duplicates, duplicate_tokens;
+  uint64_t turns;               /* of conversations, those dropped included */
   uint64_t last_length;         /* tokens of the last document that has any */
   uint64_t chosen_tokens;       /* of documents whose fate is validation */
   char sha256[MM_SHA256_TEXT];  /* over the digests of its documents, however they are cut into files */

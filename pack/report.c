@@ -38,14 +38,18 @@ sources_list (const struct corpus *c, const struct plan *p, const struct mix_cou
       const struct source *s = &c->sources[i];
       const struct rows_counts *n = &counts->sources[i];
 
-      json_array_append_new
-        (list, json_pack ("{s:f, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "weight", c->config->weights[i],
-                          "sha256", s->sha256, "documents", (json_int_t) s->documents,
-                          "tokens", (json_int_t) s->tokens, "duplicates", (json_int_t) s->duplicates,
-                          "duplicate_tokens", (json_int_t) s->duplicate_tokens,
-                          "rows", (json_int_t) n->rows, "targets", (json_int_t) n->targets,
-                          "share", ratio (n->targets, counts->splits[MM_TRAIN].targets),
-                          "times_read", times_read (c, p, counts, i)));
+      json_t *object = json_pack ("{s:f, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
+                                  "weight", c->config->weights[i], "sha256", s->sha256,
+                                  "documents", (json_int_t) s->documents, "tokens", (json_int_t) s->tokens,
+                                  "duplicates", (json_int_t) s->duplicates,
+                                  "duplicate_tokens", (json_int_t) s->duplicate_tokens,
+                                  "rows", (json_int_t) n->rows, "targets", (json_int_t) n->targets,
+                                  "share", ratio (n->targets, counts->splits[MM_TRAIN].targets),
+                                  "times_read", times_read (c, p, counts, i));
+
+      if (s->turns > 0)
+        json_object_set_new (object, "turns", json_integer ((json_int_t) s->turns));
+      json_array_append_new (list, object);
     }
   return list;
 }

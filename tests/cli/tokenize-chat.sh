@@ -196,7 +196,9 @@ done
 
 ok "packed" run minimind-pack --seq-len=64 --validation=0 many.tokens -o many.data
 ok "by fit" sh -c 'grep "\"strategy\": \"fit\"" many.data/dataset.json && grep "\"chat_template\": \"chatml\"" many.data/dataset.json'
-ok "the dataset shows its template" sh -c 'minimind-ckpt-inspect many.data | grep "chat_template: chatml"'
+ok "the dataset shows its template" sh -c 'minimind-ckpt-inspect many.data >shown && grep "chat_template: chatml" shown'
+turns=$(awk '{ n += gsub (/"role"/, "") } END { print n }' many.jsonl)
+ok "turns and targets too" sh -c "grep 'turns: $turns' shown && grep 'targets: [1-9]' shown"
 minimind-tokenize -q --tokenizer=tokenizer.json --chat-template=minimind2 $goldens/talk.jsonl -o m2.tokens
 minimind-tokenize -q --tokenizer=tokenizer.json --chat-template=minimind-3 $goldens/talk.jsonl -o m3.tokens
 refused "two templates in a dataset" 65 'm3.tokens: conversations by the template minimind-3, but those before are by minimind2' \
