@@ -14,12 +14,9 @@
 
 #include <config.h>
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <minimind/lora.h>
 #include <minimind/model.h>
@@ -28,6 +25,7 @@
 #include <minimind/thread.h>
 
 #include "bench.h"
+#include "peer.h"
 
 enum
 {
@@ -155,88 +153,22 @@ print_profile (struct mm_backend *be, int steps, double seconds, double peak)
 
 /* ---- the peer ---- */
 
-struct peer
-{
-  pid_t pid;
-  FILE *ask, *answer;           /* NULL: there is none */
-};
-
-static void
-exec_peer (int threads, int in, int out)
-{
-  const char *python = getenv ("BENCH_PYTHON"), *srcdir = getenv ("srcdir");
-  char script[4096], number[16];
-
-  if (!python || strcmp (python, "venv") == 0)
-    python = "python3";
-  snprintf (script, sizeof script, "%s/bench/train_torch.py", srcdir ? srcdir : ".");
-  snprintf (number, sizeof number, "%d", threads);
-  dup2 (in, STDIN_FILENO);
-  dup2 (out, STDOUT_FILENO);
-  execlp (python, python, script, number, (char *) NULL);
-  _exit (127);
-}
-
-static struct peer
+static struct bench_peer
 open_peer (int threads, const char *kernels)
 {
-  struct peer peer = { 0 };
-  char line[256];
-  int to[2], from[2];
+  const char *srcdir = getenv ("srcdir");
+  char script[4096], number[16];
+  char *argv[] = { (char *) bench_python (), script, number, NULL };
 
+  snprintf (script, sizeof script, "%s/bench/train_torch.py", srcdir ? srcdir : ".");
+  snprintf (number, sizeof number, "%d", threads);
   if (strcmp (kernels, "avx2") == 0)
     {
       setenv ("ATEN_CPU_CAPABILITY", "avx2", 1);
       setenv ("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
       setenv ("MKL_ENABLE_INSTRUCTIONS", "AVX2", 1);
     }
-  if (pipe (to) != 0 || pipe (from) != 0 || (peer.pid = fork ()) < 0)
-    return peer;
-  if (peer.pid == 0)
-    {
-      close (to[1]);
-      close (from[0]);
-      exec_peer (threads, to[0], from[1]);
-    }
-  close (to[0]);
-  close (from[1]);
-  peer.ask = fdopen (to[1], "w");
-  peer.answer = fdopen (from[0], "r");
-  if (peer.answer && fgets (line, sizeof line, peer.answer))
-    printf ("PyTorch: %s", line);
-  return peer;
-}
-
-static void
-close_peer (struct peer *peer)
-{
-  if (peer->ask)
-    fclose (peer->ask);
-  if (peer->answer)
-    fclose (peer->answer);
-  if (peer->pid > 0)
-    waitpid (peer->pid, NULL, 0);
-}
-
-/* Its answer to QUESTION, or 0 when that is no number: then it is printed.  */
-static double
-ask_peer (struct peer *peer, const char *question)
-{
-  char line[256];
-  double answer;
-
-  if (!peer->ask || !peer->answer)
-    return 0;
-  signal (SIGPIPE, SIG_IGN);    /* it may have left */
-  fprintf (peer->ask, "%s\n", question);
-  if (fflush (peer->ask) != 0 || !fgets (line, sizeof line, peer->answer))
-    return 0;
-  /* Its idle threads spin for a while.  */
-  bench_sleep (0.1);
-  if (sscanf (line, "%lf", &answer) == 1)
-    return answer;
-  printf ("PyTorch: %s", line);
-  return 0;
+  return bench_peer_open ("PyTorch", argv);
 }
 
 /* ---- rounds ---- */
@@ -279,19 +211,19 @@ struct rounds
 
 /* Seconds of a turn of MODE; 0: it can't.  */
 static double
-turn_of (struct peer *peer, const struct mode *mode, bool last)
+turn_of (struct bench_peer *peer, const struct mode *mode, bool last)
 {
   char question[64];
 
   if (mode->ours)
     return run_turn (mode->ours, last);
   snprintf (question, sizeof question, "%s%s", mode->name, last ? " last" : "");
-  return ask_peer (peer, question);
+  return bench_peer_ask (peer, question);
 }
 
 /* A turn of mode I in ROUND; the first one with the peak beside it.  */
 static void
-run_mode (struct rounds *r, int i, int round, int turn, struct peer *peer, int threads)
+run_mode (struct rounds *r, int i, int round, int turn, struct bench_peer *peer, int threads)
 {
   const struct mode *mode = &r->plan->modes[i];
   double before = i == 0 ? bench_peak (threads) : 0, seconds = turn_of (peer, mode, turn == TURNS - 1);
@@ -309,7 +241,7 @@ run_mode (struct rounds *r, int i, int round, int turn, struct peer *peer, int t
 
 /* A step of each mode from FIRST to LAST that still runs, in turns.  */
 static void
-run_round (struct rounds *r, int round, int first, int last, struct peer *peer, int threads)
+run_round (struct rounds *r, int round, int first, int last, struct bench_peer *peer, int threads)
 {
   for (int turn = 0; turn < TURNS; turn++)
     for (int i = first; i < last; i++)
@@ -319,7 +251,7 @@ run_round (struct rounds *r, int round, int first, int last, struct peer *peer, 
 
 /* First touch of all memory, compilation.  */
 static void
-warm_up (struct rounds *r, struct peer *peer)
+warm_up (struct rounds *r, struct bench_peer *peer)
 {
   bool first = true;
 
@@ -328,7 +260,7 @@ warm_up (struct rounds *r, struct peer *peer)
       r->gone[i] = turn_of (peer, &r->plan->modes[i], true) == 0;
       if (!r->plan->modes[i].ours && first)
         {
-          r->peer_memory = ask_peer (peer, "memory");
+          r->peer_memory = bench_peer_ask (peer, "memory");
           first = false;
         }
     }
@@ -420,7 +352,7 @@ main (int argc, char **argv)
   int threads = argc > 1 ? atoi (argv[1]) : mm_cpus_allowed ();
   double total = 0;
   struct mm_backend *be;
-  struct peer peer;
+  struct bench_peer peer;
   struct rusage usage;
   char processor[128];
 
@@ -444,7 +376,7 @@ main (int argc, char **argv)
     }
   print_profile (be, r.n, total, bench_median (r.peak, (size_t) r.n * TURNS));
   run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer, threads);
-  close_peer (&peer);
+  bench_peer_close (&peer);
 
   print_modes (&r);
   print_ratios (&r);
