@@ -21,6 +21,7 @@ cli_tests += tests/cli/generate-chat.sh
 cli_tests += tests/cli/train-tokenizer.sh
 cli_tests += tests/cli/tokenize.sh
 cli_tests += tests/cli/tokenize-chat.sh
+cli_tests += tests/cli/talk.sh
 cli_tests += tests/cli/bad-input.sh
 cli_tests += tests/cli/memory.sh
 check_PROGRAMS += tests/peak-memory
