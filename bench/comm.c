@@ -4,13 +4,14 @@
      bench/comm [ROUNDS [CONTENDER,...]]        default: 3, all of one, two, ddp
 
    A step: 16 rows of 512 tokens through minimind2-small, four at a time, AdamW with clip.  A round is one step of
-   everybody, in turns of half a step, so that what else the machine does hits all alike; ratios are medians over rounds.
+   everybody, in turns of half a step, so that what else the machine does hits all alike; ratios are medians over
+   rounds.
    "two" are two ranks of one thread under minimind-launch, "one" is one process of two threads, "ddp" PyTorch's
    DistributedDataParallel over gloo on two ranks of one thread (comm_torch.py, by the Python of BENCH_PYTHON).
 
    What exact sums cost: the rounding of each micro-batch's gradient to fixed point as an operation of its own (in
-   training it goes along with the products), the sum over ranks, and one conversion back: more than the true cost, since
-   float32 gradients would have to be added and read too.
+   training it goes along with the products), the sum over ranks, and one conversion back: more than the true cost,
+   since float32 gradients would have to be added and read too.
 
      bench/comm serve THREADS                   a contender of ours: answers lines with seconds  */
 
@@ -73,7 +74,8 @@ prepare (struct contender *c, int threads)
   struct mm_model_config config;
   void *grad, *floats;
 
-  c->optimizer = (struct mm_optimizer) { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .grad_clip = 1 };
+  c->optimizer = (struct mm_optimizer) { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
+                                         .grad_clip = 1 };
   bench_want (mm_comm_open ("auto", 600, &c->comm));
   bench_want (mm_backend_open ("cpu", threads, &c->be));
   bench_want (mm_config_preset ("minimind2-small", VOCAB, &config));
