@@ -184,6 +184,7 @@ struct differences
   const struct mm_plan *plan;
   const json_t *found;
   uint64_t step;
+  bool fixed;                   /* some cannot be accepted */
   char text[1024];
   size_t used;
 };
@@ -198,6 +199,7 @@ compare (struct differences *d, const char *key, const json_t *there, const json
     return;
   if (strcmp (key, "steps") == 0 && length_is_free (d->found, d->plan, d->step))
     return;
+  d->fixed = d->fixed || !mm_state_may_accept (key);
   if (d->used < sizeof d->text)
     d->used += (size_t) snprintf (d->text + d->used, sizeof d->text - d->used,
                                   "%s%s: want %s, found %s", d->used ? "; " : "", key,
@@ -219,8 +221,8 @@ compare_settings (const char *name, const json_t *found, const json_t *wanted,
       compare (&d, key, value, NULL);
   if (d.used == 0)
     return MM_OK;
-  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (--accept=SETTING goes on"
-                  " nevertheless, another --output begins anew)", name, d.text);
+  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (%sanother --output begins anew)", name,
+                  d.text, d.fixed ? "" : "--accept=SETTING goes on nevertheless, ");
 }
 
 static mm_status

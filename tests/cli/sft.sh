@@ -118,6 +118,7 @@ cp -r base turned; sed -i 's/1e+06/10000.0/' turned/config.json
 ok "another configuration, whole" conflict "rope_theta: want 10000" full-78 --model=turned
 ok "another configuration, an adapter" conflict "base_config_sha256: want" lora-78 --model=turned --lora-rank=2
 ok "another rank" conflict "lora_rank: want 3, found 2" lora-78 --lora-rank=3
+ok "which nothing makes acceptable" sh -c '! grep -e --accept said'
 ok "another alpha" conflict "lora_alpha: want 2.0, found 4.0" lora-78 --lora-rank=2 --lora-alpha=2
 ok "other layers" conflict "lora_targets: want" lora-78 --lora-rank=2 --lora-targets=q
 ok "a model in place of an adapter" conflict "is of a LoRA adapter, want a whole model" lora-78
