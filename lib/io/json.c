@@ -55,6 +55,8 @@ mm_json_parse (const char *name, const char *text, size_t size, json_t **out)
     return MM_OK;
   if (json_error_code (&error) == json_error_out_of_memory)
     return mm_fail (MM_ENOMEM, "%s: no memory", name);
+  if (size == 0 || !memchr (text, '\n', size))
+    return mm_fail (MM_EFORMAT, "%s: byte %d: %s", name, error.position, error.text);
   return mm_fail (MM_EFORMAT, "%s: line %d, column %d: %s", name, error.line, error.column, error.text);
 }
 

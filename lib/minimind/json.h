@@ -13,7 +13,8 @@
 
 #include <minimind/error.h>
 
-/* Parse SIZE bytes; NAME stands in messages, with line and column.  *OUT is a new
+/* Parse SIZE bytes; NAME stands in messages, with line and column, or of a text that is one line,
+   with the byte.  *OUT is a new
    reference.  MM_EFORMAT.  */
 mm_status mm_json_parse (const char *name, const char *text, size_t size, json_t **out) MM_NODISCARD;
 

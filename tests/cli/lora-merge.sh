@@ -61,7 +61,7 @@ refused "not a number" 65 'not finite' merge --adapter=nan -o out
 mkdir broken && cp one/* broken && sed 's/"use_dora": false/"use_dora": true/' one/adapter_config.json >broken/adapter_config.json
 refused "DoRA" 65 'use_dora: this variant' merge --adapter=broken -o out
 printf '{' >broken/adapter_config.json
-refused "a damaged configuration" 65 'adapter_config.json: line 1' merge --adapter=broken -o out
+refused "a damaged configuration" 65 'adapter_config.json: byte 1' merge --adapter=broken -o out
 cp one/adapter_config.json broken && head -c 900 one/adapter_model.safetensors >broken/adapter_model.safetensors
 refused "a truncated file" 65 'adapter_model.safetensors' merge --adapter=broken -o out
 rm broken/adapter_model.safetensors && : >broken/adapter_model.bin

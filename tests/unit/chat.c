@@ -84,7 +84,7 @@ static void
 check_refusals (void)
 {
   static const struct { const char *row; mm_status st; const char *said; } rows[] = {
-    { "{", MM_EFORMAT, "row: line 1" },
+    { "{", MM_EFORMAT, "row: byte 1" },
     { "3", MM_EFORMAT, "want an object or a list" },
     { "{}", MM_EFORMAT, "no conversation" },
     { "[]", MM_EFORMAT, "without turns" },
@@ -100,7 +100,7 @@ check_refusals (void)
     { "[{\"role\":\"assistant\",\"content\":\"\",\"weight\":0.5}]", MM_EFORMAT, "weight of 0 or 1" },
     { "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"arguments\":{}}]}]", MM_EFORMAT, "has no name" },
     { "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"name\":\"f\"}]}]", MM_EFORMAT, "has no arguments" },
-    { "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":\"[\"}]", MM_EFORMAT, "turn 1: tool_calls: line 1" },
+    { "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":\"[\"}]", MM_EFORMAT, "turn 1: tool_calls: byte 1" },
     { "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":\"3\"}]", MM_EFORMAT, "tool_calls: want a list" },
     { "{\"conversations\":[{\"from\":\"human\"}]}", MM_EFORMAT, "strings from and value" },
     { "{\"conversations\":[{\"from\":\"robot\",\"value\":\"\"}]}", MM_EFORMAT, "unknown from \"robot\"" },
