@@ -119,6 +119,17 @@ mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text,
   return st;
 }
 
+/* Where the first character of TEXT is that is no white space; SIZE if there is none.  */
+static size_t
+skip_space (const char *text, size_t size)
+{
+  size_t i = 0;
+
+  while (i < size && strchr (" \t\r\n", text[i]) && text[i])
+    i++;
+  return i;
+}
+
 static mm_status
 convert_ranks (const struct mm_known *k, const char *path, const char *text, size_t size, char **json,
                char **config)
@@ -128,6 +139,8 @@ convert_ranks (const struct mm_known *k, const char *path, const char *text, siz
 
   if (st < 0)
     return st;
+  if (skip_space (text, size) == size)
+    return mm_fail (MM_EFORMAT, "%s: the file is empty", path);
   if (!k)
     k = mm_known_of_file (path, sha256);
   if (!k)
@@ -136,15 +149,15 @@ convert_ranks (const struct mm_known *k, const char *path, const char *text, siz
   return mm_bpe_ranks_text (k, path, text, size, json, config);
 }
 
-/* Is TEXT JSON rather than ranks?  A rank file has no brace.  */
+/* Is TEXT, of the file PATH, JSON rather than ranks?  A rank file has no brace.  */
 static bool
-is_json (const char *text, size_t size)
+is_json (const char *path, const char *text, size_t size)
 {
-  size_t i = 0;
+  size_t i = skip_space (text, size);
 
-  while (i < size && strchr (" \t\r\n", text[i]) && text[i])
-    i++;
-  return i == size || text[i] == '{' || text[i] == '[' || !memchr (text, ' ', size);
+  if (i == size)
+    return !ends_in (path, ".tiktoken");
+  return text[i] == '{' || text[i] == '[' || !memchr (text, ' ', size);
 }
 
 /* ---- all kinds ---- */
@@ -183,7 +196,7 @@ read_text (const struct mm_known *k, const char *path, char **json, size_t *json
     st = mm_read_file (path, FILE_LIMIT, &text, &size);
   if (st < 0)
     return st;
-  if (!done && !is_json (text, size))
+  if (!done && !is_json (path, text, size))
     {
       st = convert_ranks (k, path, text, size, json, config);
       done = true;
@@ -196,6 +209,8 @@ read_text (const struct mm_known *k, const char *path, char **json, size_t *json
     }
   *json = text;
   *json_size = size;
+  if (k && skip_space (text, size) == size)
+    return mm_fail (MM_EFORMAT, "%s: the file is empty", path);
   if (k)
     return mm_fail (MM_EUSAGE, "%s: a tokenizer.json says itself what it is; leave out %s:", path, k->name);
   if (!ends_in (path, "tokenizer.json"))

@@ -456,6 +456,9 @@ test_ranks (void)
       "one whose name tells, without all bytes");
   ok (load_fails (dir, "llama3:", "x.tiktoken", "YQ== 0\n", MM_EUNSUP, "no token for 242"),
       "one whose encoding is given");
+  ok (load_fails (dir, "gpt2:", "x.tiktoken", "", MM_EFORMAT, "x.tiktoken: the file is empty")
+      && load_fails (dir, "", "x.tiktoken", "\n", MM_EFORMAT, "the file is empty")
+      && load_fails (dir, "qwen:", "x.json", "", MM_EFORMAT, "the file is empty"), "an empty file");
   ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== 0\nYQ=\n", MM_EFORMAT, "line 2: want a token"),
       "a line without a rank");
   ok (load_fails (dir, "gpt2:", "x.tiktoken", "Y*== 0\n", MM_EFORMAT, "line 1: want a token"),
