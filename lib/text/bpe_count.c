@@ -20,7 +20,6 @@ enum
   BLOCK = 1 << 19,              /* bytes of text handed over together */
   SPARE_BLOCKS = 2,             /* beside one for each thread */
   MAX_THREADS = 1024,
-  BASE_MEMORY = 24 << 20,       /* of program, libraries and the reader of documents */
   THREAD_MEMORY = 4 << 20,      /* of a thread's tables, at least */
   BREATH_MEMORY = 16 << 20      /* touched between two looks at what is resident */
 };
@@ -210,7 +209,7 @@ work (void *arg)
 static mm_status
 share_memory (const struct mm_counter_options *o, size_t *limit)
 {
-  uint64_t n = (uint64_t) o->n_threads, base = BASE_MEMORY + (n + SPARE_BLOCKS) * BLOCK;
+  uint64_t n = (uint64_t) o->n_threads, base = MM_COUNTER_BASE + (n + SPARE_BLOCKS) * BLOCK;
 
   *limit = 0;
   if (o->max_memory == 0)
@@ -411,7 +410,8 @@ gather (struct mm_counter *c)
 {
   mm_status st = MM_OK;
 
-  if (c->o.max_memory && c->o.n_threads > 1 && !c->temp && 2 * mm_counter_memory (c) > c->o.max_memory - BASE_MEMORY)
+  if (c->o.max_memory && c->o.n_threads > 1 && !c->temp
+      && 2 * mm_counter_memory (c) > c->o.max_memory - MM_COUNTER_BASE)
     st = spill (c, &c->workers[0].words);
   c->workers[0].words.limit = 0;        /* there is room for all: no more may be spilled */
   for (int i = c->temp ? 0 : 1; st == MM_OK && i < c->o.n_threads; i++)

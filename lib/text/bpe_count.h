@@ -20,6 +20,8 @@
 
 struct mm_counter;              /* opaque */
 
+enum { MM_COUNTER_BASE = 24 << 20 };    /* bytes of program, libraries and the reader of documents */
+
 struct mm_counter_options
 {
   int n_threads;                /* the caller's included */

@@ -108,6 +108,10 @@ refused "a tokenizer that is not there" 66 'gone' \
 
 refused "too little memory" 64 'too little for 2 threads: want at least' \
         minimind-train-tokenizer --max-memory=1M --threads=2 lines.jsonl -o x.tokenizer.json
+seq 1000000 1700000 >numbers.txt
+refused "too little memory for very many pieces" 64 '40 MB of memory are too little for .* distinct pieces: want at least 5' \
+        minimind-train-tokenizer --max-memory=40M --threads=2 numbers.txt -o x.tokenizer.json
+rm -f numbers.txt
 
 refused "no room for the bytes" 64 'at least 259' \
         minimind-train-tokenizer --vocab-size=258 lines.jsonl -o x.tokenizer.json
