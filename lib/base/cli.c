@@ -25,8 +25,22 @@ static const char *program_name = "minimind";
 static void (*at_signal) (void);
 static atomic_int holds;        /* while it is not 0 ... */
 static atomic_int waiting;      /* ... a signal that came waits here */
+static bool pipe_ignored;       /* SIGPIPE, by whoever started the tool */
 
 const char *argp_program_bug_address = PACKAGE_BUGREPORT;
+
+/* A reader who has enough is no error: end without a word as tools do that do not ignore the signal.  Returns where
+   the parent said to ignore it (nohup, a service): then it is told like other failed writes.  */
+static void
+end_by_pipe (void)
+{
+  if (pipe_ignored)
+    return;
+  if (at_signal)
+    at_signal ();
+  signal (SIGPIPE, SIG_DFL);
+  raise (SIGPIPE);
+}
 
 /* Close standard output once; false if something written to it was lost.  */
 static bool
@@ -42,6 +56,8 @@ close_stdout (void)
   errno = 0;
   if (fclose (stdout) != 0)
     failed = true;
+  if (failed && errno == EPIPE)
+    end_by_pipe ();
   if (failed)
     fprintf (stderr, "%s: standard output: %s\n", program_name,
              errno ? strerror (errno) : "write error");
@@ -110,8 +126,8 @@ mm_cli_begin (const char *program)
   mm_log_setup (program, MM_LOG_NORMAL);
   argp_err_exit_status = MM_EXIT_USAGE;
   argp_program_version_hook = mm_version_print;
-  /* A closed pipe and a file-size limit are failed writes, with a message.  */
-  signal (SIGPIPE, SIG_IGN);
+  /* A closed pipe and a file-size limit are failed writes: what was begun is taken away first.  */
+  pipe_ignored = signal (SIGPIPE, SIG_IGN) == SIG_IGN;
   signal (SIGXFSZ, SIG_IGN);
   catch_signals ();
   atexit (close_stdout_at_exit);
@@ -333,6 +349,7 @@ exit_status_of (mm_status st)
     case MM_EEXIST:
       return MM_EXIT_USAGE;
     case MM_EIO:
+    case MM_EPIPE:
       return MM_EXIT_IO;
     case MM_EBUSY:
       return MM_EXIT_BUSY;
@@ -354,6 +371,8 @@ int
 mm_exit_status (const char *program, mm_status st)
 {
   mm_progress_end ();
+  if (st == MM_EPIPE)
+    end_by_pipe ();
   if (st < 0 && *mm_error_message ())
     fprintf (stderr, "%s: %s\n", program, mm_error_message ());
   if (!close_stdout ())

@@ -76,6 +76,8 @@ mm_fd_write (int fd, const char *path, const void *data, size_t size)
 
       if (n < 0 && errno == EINTR)
         continue;
+      if (n < 0 && errno == EPIPE)
+        return mm_fail (MM_EPIPE, "%s: its reader has left", path);
       if (n < 0)
         return mm_fail_errno (path);
       at += n;

@@ -75,7 +75,9 @@ char *mm_cli_path (struct argp_state *state, const char *name, char *arg);
 
 /* The exit status for ST.  If ST is a failure, print "PROGRAM: MESSAGE" on
    stderr, unless the message is empty (another rank tells it: comm.h).  Flushes
-   and checks standard output: if it could not be written, says so and returns MM_EXIT_IO.  Last call of every main.  */
+   and checks standard output: if it could not be written, says so and returns MM_EXIT_IO.  Where the reader of a pipe
+   has left (MM_EPIPE, or standard output) the tool ends by SIGPIPE without a word, unless its parent had that
+   ignored.  Last call of every main.  */
 int mm_exit_status (const char *program, mm_status st) MM_NODISCARD;
 
 #endif /* MINIMIND_CLI_H */

@@ -22,7 +22,8 @@ typedef enum mm_status
   MM_EBUSY = -11,     /* the output is in use by another run [73] */
   MM_ESTOPPED = -12,  /* stopped early and saved; run again to go on [75] */
   MM_ECONFLICT = -13, /* configuration conflicts with the checkpoint [78] */
-  MM_EGAVEUP = -14    /* no progress after repeated attempts [70] */
+  MM_EGAVEUP = -14,   /* no progress after repeated attempts [70] */
+  MM_EPIPE = -15      /* the reader of a pipe that is written to has left [SIGPIPE, or 74] */
 } mm_status;
 
 #define MM_NODISCARD __attribute__ ((__warn_unused_result__))

@@ -143,7 +143,7 @@ fails "a NUL in a message" 65 'line 1: there is a NUL' chat <nul
 fails "a system prompt that is not UTF-8" 65 '--system: not UTF-8' chat --system="$(printf '\377')" Hi
 fails "a folder as standard input" 74 'standard input: Is a directory' chat <.
 ok "a reader that leaves" sh -c '{ yes Hi | minimind-generate --model=model --chat --chat-template=chatml --ignore-eos 2>lost; \
-   echo $? >status; } | head -c 5 >started && test "$(cat status)" -eq 74 && grep "standard output: Broken pipe" lost'
+   echo $? >status; } | head -c 5 >started && case $(cat status) in 141) ! grep -i pipe lost;; *) grep "standard output: Broken pipe" lost;; esac'
 chat --history=kept <one >found && ok "no history of what nobody typed" test ! -e kept
 
 # ---- on a terminal ----

@@ -123,7 +123,7 @@ if test -w /dev/full; then
      sh -c 'minimind-generate --model=model --json Once >/dev/full'
 fi
 ok "a reader that leaves" sh -c '{ minimind-generate --model=model --ignore-eos --max-tokens=5000 Once 2>lost; \
-   echo $? >status; } | head -c 5 && test "$(cat status)" -eq 74 && grep "standard output: Broken pipe" lost'
+   echo $? >status; } | head -c 5 && case $(cat status) in 141) ! grep -i pipe lost;; *) grep "standard output: Broken pipe" lost;; esac'
 ok "no model" status_is 64 minimind-generate Once
 ok "two prompts" status_is 64 generate Once more
 ok "--json with --score" status_is 64 generate --json --score Once

@@ -78,17 +78,23 @@ fi
 
 # ---- a reader that goes away ----
 
-# unheard COMMAND...: its output goes to a pipe that nobody reads; its status goes to the file status.
+# unheard COMMAND...: its output goes to a pipe that nobody reads; its status goes to the file status.  Where whoever
+# runs the tests has SIGPIPE ignored, it is told.
 unheard ()
 {
   rm -f closed
   { until test -e closed; do sleep 0.01; done; "$@" 2>said; echo $? >status; } | { exec <&-; : >closed; }
   cat said status
-  test "$(cat status)" -eq 74 && grep 'standard output' said && test "$(wc -l <said)" -eq 1
+  if test "$(cat status)" -eq 74; then
+    grep 'standard output' said && test "$(wc -l <said)" -eq 1
+  else
+    test "$(cat status)" -eq 141 && test ! -s said
+  fi
 }
-ok "eval is not heard: 74" unheard minimind-eval --model=run --data=d
+ok "eval is not heard" unheard minimind-eval --model=run --data=d
 ok "generate" unheard minimind-generate --model=run --max-tokens=100000 --ignore-eos a
 ok "ckpt-inspect" unheard minimind-ckpt-inspect run
+ok "tokenize" unheard minimind-tokenize -q --tokenizer=tokenizer.json --output-format=text t.jsonl -o -
 ok "tokenize --decode" unheard minimind-tokenize -q --decode tok
 ok "tokenize --count" unheard minimind-tokenize -q --tokenizer=tokenizer.json --count t.jsonl
 ok "pretrain --dry-run" unheard train x --dry-run

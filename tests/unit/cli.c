@@ -220,16 +220,17 @@ closed_output (void *arg)
   return call_tool (arg);
 }
 
-/* Written to a pipe that nobody reads: an error, no signal.  */
+/* Written to a pipe that nobody reads, by a tool that was started with SIGPIPE ignored or not.  */
 static int
-broken_pipe (void *arg)
+broken_pipe (void *ignored)
 {
   int fds[2];
 
   if (pipe (fds) != 0 || dup2 (fds[1], 1) < 0)
     return 1;
   close (fds[0]);
-  return call_tool (arg);
+  signal (SIGPIPE, ignored ? SIG_IGN : SIG_DFL);
+  return call_tool (NULL);
 }
 
 static int
@@ -260,7 +261,9 @@ test_exit (void)
   ok (good, "each status has its exit status and one line");
   ok (in_child (closed_streams, NULL, NULL) == 0, "closed standard streams fail when used");
   ok (in_child (closed_output, NULL, NULL) == MM_EXIT_IO, "results to a closed output are lost: 74");
-  ok (in_child (broken_pipe, NULL, NULL) == MM_EXIT_IO, "a broken pipe is an error, not a signal");
+  ok (in_child (broken_pipe, NULL, NULL) == 1000 + SIGPIPE && *err == '\0', "a reader who has enough is no error");
+  ok (in_child (broken_pipe, (void *) "ignored", NULL) == MM_EXIT_IO && strstr (err, "standard output: Broken pipe"),
+      "but where the signal is ignored");
 }
 
 static void
