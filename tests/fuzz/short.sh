@@ -42,7 +42,7 @@ for name in plain patterns rslora; do
   { little "$(wc -c <"$folder/adapter_config.json")"; cat "$folder/adapter_config.json" "$folder/adapter_model.safetensors"; } \
     >adapter/$name
 done
-short adapter 5000
+short adapter 3000
 
 # ---- files of tensors, models, runs and data ----
 
