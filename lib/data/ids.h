@@ -136,13 +136,15 @@ ids_packed_beyond (const uint8_t *p, size_t n, enum mm_dtype dtype, uint32_t voc
 
       if (dtype == MM_U16)
         {
-          uint16_t some = 0, limit = (uint16_t) vocab_size;
+          uint16_t some = 0, limit = (uint16_t) vocab_size, block[BLOCK];
 
+          memcpy (block, p + 2 * i, sizeof block);
           for (size_t k = 0; k < BLOCK; k++)
             {
-              uint16_t id = (uint16_t) (p[2 * (i + k)] | p[2 * (i + k) + 1] << 8);
-
-              some |= (uint16_t) -(id >= limit);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+              block[k] = __builtin_bswap16 (block[k]);
+#endif
+              some |= (uint16_t) -(block[k] >= limit);
             }
           beyond = some;
         }
