@@ -42,6 +42,12 @@ struct mm_backend_ops
                        struct mm_mat residual, struct mm_mat y);
   mm_status (*linear_grad_input) (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
                                   struct mm_mat residual, struct mm_mat dx);
+  /* The same with addends behind them.  */
+  mm_status (*linear_plus) (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+                            const struct mm_addend *addends, size_t n, struct mm_mat y);
+  mm_status (*linear_grad_input_plus) (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                                       struct mm_mat residual, const struct mm_addend *addends, size_t n,
+                                       struct mm_mat dx);
   mm_status (*linear_grad_weight) (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                    int64_t *acc, int *overflow);
   mm_status (*scale) (struct mm_backend *be, struct mm_mat x, float s);

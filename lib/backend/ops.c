@@ -188,6 +188,60 @@ mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_w
                product_bytes ((double) dy.rows, (double) w->n, (double) w->k) + 4 * area (residual));
 }
 
+/* The N addends of OP fit outputs [ROWS, COLS]; *FLOPS and *BYTES grow by theirs.  GRAD: u w, not u w^T.  */
+static mm_status
+want_addends (const char *op, const struct mm_addend *a, size_t n, bool grad, size_t rows, size_t cols, double *flops,
+              double *bytes)
+{
+  if (n > MM_MOST_ADDENDS)
+    return mm_fail (MM_EINVAL, "%s: %zu addends, want at most %d", op, n, MM_MOST_ADDENDS);
+  for (; n > 0; n--, a++)
+    {
+      size_t inner = grad ? a->w->n : a->w->k, outputs = grad ? a->w->k : a->w->n;
+
+      if (grad && !a->w->training)
+        return mm_fail (MM_EINVAL, "%s: an addend's weight was not made for training", op);
+      TRY (want_mat (op, "an addend", a->u, rows, inner));
+      if (a->from > cols || outputs > cols - a->from)
+        return mm_fail (MM_ESHAPE, "%s: an addend has columns %zu to %zu, want at most %zu", op, a->from,
+                        a->from + outputs, cols);
+      *flops += 2 * area (a->u) * (double) outputs;
+      *bytes += 4 * (area (a->u) + (double) inner * (double) outputs);
+    }
+  return MM_OK;
+}
+
+mm_status
+mm_linear_plus (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+                const struct mm_addend *addends, size_t n, struct mm_mat y)
+{
+  double start = seconds_now (), flops = 2 * area (x) * (double) w->n;
+  double bytes = product_bytes ((double) x.rows, (double) w->n, (double) w->k) + 4 * area (residual);
+
+  TRY (want_mat ("linear_plus", "x", x, x.rows, w->k));
+  TRY (want_mat ("linear_plus", "y", y, x.rows, w->n));
+  TRY (want_maybe ("linear_plus", "residual", residual, x.rows, w->n));
+  TRY (want_addends ("linear_plus", addends, n, false, x.rows, w->n, &flops, &bytes));
+  return book (be, MM_OP_LINEAR, start, be->ops->linear_plus (be, x, w, residual, addends, n, y), flops, bytes);
+}
+
+mm_status
+mm_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                           struct mm_mat residual, const struct mm_addend *addends, size_t n, struct mm_mat dx)
+{
+  double start = seconds_now (), flops = 2 * area (dy) * (double) w->k;
+  double bytes = product_bytes ((double) dy.rows, (double) w->n, (double) w->k) + 4 * area (residual);
+
+  if (!w->training)
+    return mm_fail (MM_EINVAL, "linear_grad_input_plus: the weight was not made for training");
+  TRY (want_mat ("linear_grad_input_plus", "dy", dy, dy.rows, w->n));
+  TRY (want_mat ("linear_grad_input_plus", "dx", dx, dy.rows, w->k));
+  TRY (want_maybe ("linear_grad_input_plus", "residual", residual, dy.rows, w->k));
+  TRY (want_addends ("linear_grad_input_plus", addends, n, true, dy.rows, w->k, &flops, &bytes));
+  return book (be, MM_OP_LINEAR_GRAD_INPUT, start,
+               be->ops->linear_grad_input_plus (be, dy, w, residual, addends, n, dx), flops, bytes);
+}
+
 mm_status
 mm_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x, int64_t *acc,
                        int *overflow)

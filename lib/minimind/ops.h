@@ -65,6 +65,26 @@ mm_status mm_linear (struct mm_backend *be, struct mm_mat x, const struct mm_wei
 mm_status mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
                                 struct mm_mat residual, struct mm_mat dx) MM_NODISCARD;
 
+/* A product that is added to the outputs of another: columns FROM and on get u w^T, or u w where that other is the
+   gradient of an input.  */
+struct mm_addend
+{
+  struct mm_mat u;              /* [M, R]: few columns */
+  const struct mm_weight *w;    /* [outputs, R], or [R, outputs] */
+  size_t from;
+};
+
+enum { MM_MOST_ADDENDS = 3 };
+
+/* mm_linear and mm_linear_grad_input, and N addends, whose columns are apart, upon them: as mm_linear or
+   mm_linear_grad_input of each one's U with its columns of the result as residual would do, with the same bits, but in
+   one pass over the outputs.  MM_EINVAL for more than MM_MOST_ADDENDS.  */
+mm_status mm_linear_plus (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+                          const struct mm_addend *addends, size_t n, struct mm_mat y) MM_NODISCARD;
+mm_status mm_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                                     struct mm_mat residual, const struct mm_addend *addends, size_t n,
+                                     struct mm_mat dx) MM_NODISCARD;
+
 /* dw [N, K] = dy^T x, rounded to fixed point and added to ACC [N*K] (see mm_accumulate): the
    float32 gradient itself is not kept.  */
 mm_status mm_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,

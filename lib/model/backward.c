@@ -25,9 +25,8 @@ static mm_status
 grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy, const struct mm_weight *w,
             struct mm_mat dx)
 {
-  mm_status st = mm_linear_grad_input (run->model->be, dy, w, mm_no_mat (), dx);
-
-  return st == MM_OK && run->model->lora ? mm_lora_grad_input (run, l, site, dx) : st;
+  return run->model->lora ? mm_lora_grad_input (run, l, site, dy, w, dx)
+                          : mm_linear_grad_input (run->model->be, dy, w, mm_no_mat (), dx);
 }
 
 /* GRAD of the matrix at OFFSET += dy^T x, in fixed point; or that of the site's adapter.  */

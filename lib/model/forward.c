@@ -245,9 +245,8 @@ static mm_status
 linear (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, const struct mm_weight *w,
         struct mm_mat residual, struct mm_mat y)
 {
-  mm_status st = mm_linear (run->model->be, x, w, residual, y);
-
-  return st == MM_OK && run->model->lora ? mm_lora_add (run, l, site, x, y) : st;
+  return run->model->lora ? mm_lora_linear (run, l, site, x, w, residual, y)
+                          : mm_linear (run->model->be, x, w, residual, y);
 }
 
 static mm_status

@@ -248,15 +248,15 @@ mm_status mm_adapter_config_text (const struct mm_model *m, char **text) MM_NODI
 void mm_lora_free (struct mm_model *m);         /* accepts a model without one */
 mm_status mm_lora_refresh (struct mm_model *m) MM_NODISCARD;
 
-/* y += s B (A x) at SITE of layer L.  */
-mm_status mm_lora_add (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x,
-                       struct mm_mat y) MM_NODISCARD;
+/* y = W x (+ residual) + s B (A x) at SITE of layer L, whose matrix is W.  */
+mm_status mm_lora_linear (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x,
+                          const struct mm_weight *w, struct mm_mat residual, struct mm_mat y) MM_NODISCARD;
 
-/* run->d_u = s (B^T dy), which the two below need: dx += A^T d_u, and the gradients of A and B.  */
+/* run->d_u = s (B^T dy), which the two below need: dx = W^T dy + A^T d_u, and the gradients of A and B.  */
 mm_status mm_lora_grad_inner (const struct mm_run *run, size_t l, enum mm_site site,
                               struct mm_mat dy) MM_NODISCARD;
-mm_status mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site,
-                              struct mm_mat dx) MM_NODISCARD;
+mm_status mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy,
+                              const struct mm_weight *w, struct mm_mat dx) MM_NODISCARD;
 mm_status mm_lora_grad_weight (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy,
                                struct mm_mat x, int64_t *grad, int *overflow) MM_NODISCARD;
 

@@ -50,26 +50,22 @@ scale_parts (const struct mm_run *run, const struct mm_lora_site *s, float *u)
 }
 
 mm_status
-mm_lora_add (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, struct mm_mat y)
+mm_lora_linear (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat x, const struct mm_weight *w,
+                struct mm_mat residual, struct mm_mat y)
 {
   const struct mm_lora_site *s = site_of (run, l, site);
   struct mm_backend *be = run->model->be;
+  struct mm_addend addends[MM_MOST_ADDENDS];
   float *u = inner_memory (run, l, site);
-  mm_status st;
+  mm_status st = MM_OK;
 
-  if (!s->rank)
-    return MM_OK;
-  st = mm_linear (be, x, s->w_a, mm_no_mat (), inner (run, s, u));
+  if (s->rank)
+    st = mm_linear (be, x, s->w_a, mm_no_mat (), inner (run, s, u));
   if (st == MM_OK)
     st = scale_parts (run, s, u);
-  for (size_t i = 0; st == MM_OK && i < s->n_parts; i++)
-    {
-      const struct mm_lora_part *part = &s->parts[i];
-      struct mm_mat part_y = mm_mat_cols (y, part->y, part->out);
-
-      st = mm_linear (be, inner_part (run, s, part, u), part->w_b, part_y, part_y);
-    }
-  return st;
+  for (size_t i = 0; i < s->n_parts; i++)
+    addends[i] = (struct mm_addend) { inner_part (run, s, &s->parts[i], u), s->parts[i].w_b, s->parts[i].y };
+  return st == MM_OK ? mm_linear_plus (be, x, w, residual, addends, s->n_parts, y) : st;
 }
 
 mm_status
@@ -89,11 +85,13 @@ mm_lora_grad_inner (const struct mm_run *run, size_t l, enum mm_site site, struc
 }
 
 mm_status
-mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dx)
+mm_lora_grad_input (const struct mm_run *run, size_t l, enum mm_site site, struct mm_mat dy,
+                    const struct mm_weight *w, struct mm_mat dx)
 {
   const struct mm_lora_site *s = site_of (run, l, site);
+  struct mm_addend addend = { inner (run, s, run->d_u), s->w_a, 0 };
 
-  return s->rank ? mm_linear_grad_input (run->model->be, inner (run, s, run->d_u), s->w_a, dx, dx) : MM_OK;
+  return mm_linear_grad_input_plus (run->model->be, dy, w, mm_no_mat (), &addend, s->rank > 0, dx);
 }
 
 mm_status

@@ -66,6 +66,11 @@ mm_status mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm
                          struct mm_mat residual, struct mm_mat y);
 mm_status mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
                                     struct mm_mat residual, struct mm_mat dx);
+mm_status mm_cpu_linear_plus (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
+                              struct mm_mat residual, const struct mm_addend *addends, size_t n, struct mm_mat y);
+mm_status mm_cpu_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                                         struct mm_mat residual, const struct mm_addend *addends, size_t n,
+                                         struct mm_mat dx);
 mm_status mm_cpu_linear_grad_weight (struct mm_backend *be, struct mm_mat dy, struct mm_mat x,
                                      int64_t *acc, int *overflow);
 

@@ -64,6 +64,8 @@ sub_outputs (const struct job *job, const struct mm_gemm *g, size_t i, size_t m,
 
   p.m = m;
   p.n = n;
+  p.row += i;
+  p.col += j;
   p.a += i / mr * g->a_panel;
   p.b.data += j / nr * g->b.panel;
   if (p.start)
@@ -97,6 +99,7 @@ redirect (struct mm_gemm *p, float *y, size_t y_ld)
 {
   p->total = p->residual = NULL;
   p->fixed = NULL;
+  p->n_more = 0;
   p->y = y;
   p->y_ld = y_ld;
 }

@@ -39,12 +39,23 @@ struct mm_gemm_panels
   bool padded;
 };
 
+/* A product that is added to columns FROM to FROM + N of another: its chains have K steps, at most MM_CHAIN_CUT, and
+   start from +0.  FROM is a multiple of NR, B a weight's panels.  */
+struct mm_gemm_more
+{
+  size_t from, n, k;
+  const float *a;               /* element (i, k) at a[i * a_row + k] */
+  size_t a_row;
+  struct mm_gemm_panels b;
+};
+
 /* A product of A [m, k] and B [k, n], or a part of one.  The chain of output (i, j) starts from START or
    from +0; what becomes of its result s:
 
      s = total + s          if TOTAL is set: the pieces of a cut chain before this one
      s = residual + s       if RESIDUAL is set
      y = s, or, with FIXED, fixed += fixed point of s
+     y = y + what MORE says     (not with FIXED)
 
    Pointers are at element (0, 0); START, TOTAL and RESIDUAL may be Y.  */
 struct mm_gemm
@@ -64,6 +75,9 @@ struct mm_gemm
   size_t y_ld;
   int64_t *fixed;               /* [m, fixed_ld], in place of y */
   size_t fixed_ld;
+  const struct mm_gemm_more *more;
+  size_t n_more;
+  size_t row, col;              /* of output (0, 0), as MORE counts */
 };
 
 /* Run a product on all threads.  Chains of K > MM_CHAIN_CUT are cut as numerics.md says, which START and

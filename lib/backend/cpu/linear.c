@@ -108,34 +108,97 @@ mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat val
   return MM_OK;
 }
 
-mm_status
-mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
-               struct mm_mat y)
+static struct mm_gemm
+forward_product (const struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+                 struct mm_mat y)
 {
-  struct mm_gemm g = {
+  return (struct mm_gemm) {
     .m = x.rows, .n = w->n, .k = w->k,
     .a = x.data, .a_row = x.ld, .a_step = 1,
     .b = mm_cpu_weight_forward (be, w),
     .residual = residual.data, .residual_ld = residual.ld,
     .y = y.data, .y_ld = y.ld
   };
-
-  return mm_cpu_gemm (be, &g, NULL);
 }
 
-mm_status
-mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
-                          struct mm_mat residual, struct mm_mat dx)
+static struct mm_gemm
+backward_product (const struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w, struct mm_mat residual,
+                  struct mm_mat dx)
 {
-  struct mm_gemm g = {
+  return (struct mm_gemm) {
     .m = dy.rows, .n = w->k, .k = w->n,
     .a = dy.data, .a_row = dy.ld, .a_step = 1,
     .b = mm_cpu_weight_backward (be, w),
     .residual = residual.data, .residual_ld = residual.ld,
     .y = dx.data, .y_ld = dx.ld
   };
+}
 
-  return mm_cpu_gemm (be, &g, NULL);
+typedef struct mm_gemm product_fn (const struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
+                                   struct mm_mat residual, struct mm_mat y);
+
+/* The product that MAKE makes of X and W, with addends.  Those that begin within a panel of columns, as of small
+   models, come one by one.  */
+static mm_status
+run_plus (struct mm_backend *be, product_fn *make, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+          const struct mm_addend *addends, size_t n, struct mm_mat y)
+{
+  struct mm_gemm_more more[MM_MOST_ADDENDS];
+  struct mm_gemm g = make (be, x, w, residual, y);
+  size_t nr = mm_cpu_state (be)->kernels->nr;
+  bool together = true;
+  mm_status st;
+
+  for (size_t i = 0; i < n; i++)
+    {
+      const struct mm_addend *a = &addends[i];
+      struct mm_gemm p = make (be, a->u, a->w, mm_mat (NULL, 0, 0), y);
+
+      more[i] = (struct mm_gemm_more) { a->from, p.n, p.k, p.a, p.a_row, p.b };
+      together = together && a->from % nr == 0 && p.k <= MM_CHAIN_CUT;
+    }
+  if (together)
+    {
+      g.more = more;
+      g.n_more = n;
+    }
+  st = mm_cpu_gemm (be, &g, NULL);
+  for (size_t i = 0; st == MM_OK && !together && i < n; i++)
+    {
+      struct mm_mat part = mm_mat_cols (y, addends[i].from, more[i].n);
+
+      g = make (be, addends[i].u, addends[i].w, part, part);
+      st = mm_cpu_gemm (be, &g, NULL);
+    }
+  return st;
+}
+
+mm_status
+mm_cpu_linear_plus (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+                    const struct mm_addend *addends, size_t n, struct mm_mat y)
+{
+  return run_plus (be, forward_product, x, w, residual, addends, n, y);
+}
+
+mm_status
+mm_cpu_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                               struct mm_mat residual, const struct mm_addend *addends, size_t n, struct mm_mat dx)
+{
+  return run_plus (be, backward_product, dy, w, residual, addends, n, dx);
+}
+
+mm_status
+mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
+               struct mm_mat y)
+{
+  return mm_cpu_linear_plus (be, x, w, residual, NULL, 0, y);
+}
+
+mm_status
+mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
+                          struct mm_mat residual, struct mm_mat dx)
+{
+  return mm_cpu_linear_grad_input_plus (be, dy, w, residual, NULL, 0, dx);
 }
 
 mm_status

@@ -35,6 +35,23 @@ finish (const struct mm_gemm *g, size_t i, size_t j, float s)
   return false;
 }
 
+/* Add what MORE says to output (I, J).  */
+static void
+add_more (const struct mm_gemm *g, size_t i, size_t j)
+{
+  for (const struct mm_gemm_more *m = g->more; m < g->more + g->n_more; m++)
+    {
+      size_t at = g->col + j - m->from;
+      float s;
+
+      if (g->col + j < m->from || at >= m->n)
+        continue;
+      mm_kernel (gemm_tile) (1, 1, m->k, m->a + (g->row + i) * m->a_row, 0, 1,
+                             m->b.data + at / MM_NR * m->b.panel + at % MM_NR, m->b.step, NULL, 0, &s, 0);
+      g->y[i * g->y_ld + j] += s;
+    }
+}
+
 bool
 mm_kernel (gemm) (const struct mm_gemm *g)
 {
@@ -50,6 +67,7 @@ mm_kernel (gemm) (const struct mm_gemm *g)
 
         mm_kernel (gemm_tile) (1, 1, g->k, a, 0, g->a_step, b, g->b.step, start, 0, &s, 0);
         bad |= finish (g, i, j, s);
+        add_more (g, i, j);
       }
   return bad;
 }

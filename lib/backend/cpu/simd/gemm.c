@@ -41,7 +41,7 @@ enum fetch { NOTHING, TO_WRITE, TO_READ };
 /* N steps of MR chains: S += columns of A times rows of B.  With each a LINE is fetched, the next APART.  Rows of A
    are reached from two of them: few enough distances for the registers.  */
 MM_INLINE void
-run_steps (size_t mr, size_t n, const float **a, size_t a_row, size_t a_step, const float **b, size_t b_step,
+run_steps (size_t mr, size_t nv, size_t n, const float **a, size_t a_row, size_t a_step, const float **b, size_t b_step,
            v16 s[MM_MR][NV], enum fetch fetch, const char *line, size_t apart)
 {
   const float *low = *a, *high = *a + mr / 2 * a_row, *at = *b;
@@ -53,7 +53,7 @@ run_steps (size_t mr, size_t n, const float **a, size_t a_row, size_t a_step, co
       v16 row[NV];
 
 #pragma GCC unroll 2
-      for (size_t v = 0; v < NV; v++)
+      for (size_t v = 0; v < nv; v++)
         {
           row[v] = v16_load (at + 16 * v);
           __builtin_prefetch (at + B_AHEAD * b_step + 16 * v);
@@ -68,7 +68,7 @@ run_steps (size_t mr, size_t n, const float **a, size_t a_row, size_t a_step, co
           v16 x = v16_set1 (i < mr / 2 ? low[i * a_row] : high[(i - mr / 2) * a_row]);
 
 #pragma GCC unroll 2
-          for (size_t v = 0; v < NV; v++)
+          for (size_t v = 0; v < nv; v++)
             s[i][v] = v16_fma (x, row[v], s[i][v]);
         }
       low += a_step;
@@ -78,9 +78,9 @@ run_steps (size_t mr, size_t n, const float **a, size_t a_row, size_t a_step, co
     }
 }
 
-/* The tile for MR known at compile time; see gemm_tile in kernels.h.  */
+/* The tile for MR known at compile time, and NV registers of columns; see gemm_tile in kernels.h.  */
 MM_INLINE void
-tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
+tile_columns (size_t mr, size_t nv, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
            size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld,
            const struct ahead *ahead)
 {
@@ -89,7 +89,7 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
 #pragma GCC unroll 16
   for (size_t i = 0; i < mr; i++)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < NV; v++)
+    for (size_t v = 0; v < nv; v++)
       s[i][v] = start ? v16_load (start + i * start_ld + 16 * v) : v16_zero ();
 
   if (ahead)
@@ -98,7 +98,7 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
         {
           size_t n = least (l.steps, k);
 
-          run_steps (mr, n, &a, a_row, a_step, &b, b_step, s, TO_WRITE, l.at, l.step);
+          run_steps (mr, nv, n, &a, a_row, a_step, &b, b_step, s, TO_WRITE, l.at, l.step);
           k -= n;
         }
       for (const struct lines *r = ahead->read; r < ahead->read + 3; r++)
@@ -106,17 +106,36 @@ tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, con
           {
             size_t n = least (l.steps, k);
 
-            run_steps (mr, n, &a, a_row, a_step, &b, b_step, s, TO_READ, l.at, l.step);
+            run_steps (mr, nv, n, &a, a_row, a_step, &b, b_step, s, TO_READ, l.at, l.step);
             k -= n;
           }
     }
-  run_steps (mr, k, &a, a_row, a_step, &b, b_step, s, NOTHING, NULL, 0);
+  run_steps (mr, nv, k, &a, a_row, a_step, &b, b_step, s, NOTHING, NULL, 0);
 
 #pragma GCC unroll 16
   for (size_t i = 0; i < mr; i++)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < NV; v++)
+    for (size_t v = 0; v < nv; v++)
       v16_store (y + i * y_ld + 16 * v, s[i][v]);
+}
+
+MM_INLINE void
+tile_rows (size_t mr, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
+           size_t b_step, const float *start, size_t start_ld, float *y, size_t y_ld,
+           const struct ahead *ahead)
+{
+  tile_columns (mr, NV, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead);
+}
+
+/* A whole panel of rows, but few columns, as inside an adapter: half the registers.  */
+static void
+half_tile (size_t k, const float *a, size_t a_row, size_t a_step, const float *b, size_t b_step, const float *start,
+           size_t start_ld, float *y, size_t y_ld, const struct ahead *ahead)
+{
+  if (a_step == 1)
+    tile_columns (MM_MR, 1, k, a, a_row, 1, b, MM_NR, start, start_ld, y, y_ld, ahead);
+  else
+    tile_columns (MM_MR, 1, k, a, a_row, a_step, b, b_step, start, start_ld, y, y_ld, ahead);
 }
 
 /* A tile of all NR columns.  The strides that most tiles have are told to the compiler.  */
@@ -174,7 +193,10 @@ any_tile (size_t rows, size_t cols, size_t k, const float *a, size_t a_row, size
 
       if (start)
         copy_part (rows, cols, start, start_ld, sums, MM_NR);
-      tile (rows, k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR, ahead);
+      if (NV > 1 && rows == MM_MR && cols <= 16 && b_step == MM_NR)
+        half_tile (k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR, ahead);
+      else
+        tile (rows, k, a, a_row, a_step, b, b_step, start ? sums : NULL, MM_NR, sums, MM_NR, ahead);
       copy_part (rows, cols, sums, MM_NR, y, y_ld);
     }
 }
@@ -319,6 +341,32 @@ look_ahead (const struct mm_gemm *g, size_t i, size_t j)
   return ahead;
 }
 
+/* Add what MORE says to the tile at (I, J) of G, which is still near.  */
+static void
+add_more (const struct mm_gemm *g, size_t i, size_t j, size_t rows, size_t cols)
+{
+  float sums[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
+
+  for (const struct mm_gemm_more *m = g->more; m < g->more + g->n_more; m++)
+    {
+      size_t at = g->col + j - m->from, n;
+
+      if (g->col + j < m->from || at >= m->n)
+        continue;
+      n = least (cols, m->n - at);
+      any_tile (rows, n, m->k, m->a + (g->row + i) * m->a_row, m->a_row, 1, m->b.data + at / MM_NR * m->b.panel,
+                m->b.step, NULL, 0, sums, MM_NR, NULL);
+      for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < n; c += 16)
+          {
+            size_t left = n - c < 16 ? n - c : 16;
+            float *y = g->y + (i + r) * g->y_ld + j + c;
+
+            v16_store_n (y, v16_add (v16_load_n (y, left), v16_load_n (sums + r * MM_NR + c, left)), left);
+          }
+    }
+}
+
 bool
 mm_kernel (gemm) (const struct mm_gemm *g)
 {
@@ -337,6 +385,8 @@ mm_kernel (gemm) (const struct mm_gemm *g)
                   direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
         if (!direct)
           bad |= finish (g, i, j, rows, cols, sums);
+        if (g->n_more)
+          add_more (g, i, j, rows, cols);
       }
   return bad;
 }
