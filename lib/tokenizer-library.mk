@@ -5,7 +5,7 @@ lib_libminimind_a_CFLAGS = $(AM_CFLAGS) -fPIC
 lib_libminimind_a_SOURCES = \
   lib/base/error.c lib/base/hash.c lib/base/log.c lib/base/memory.c \
   lib/io/fd.c lib/io/json.c lib/io/json_text.c lib/io/paths.c \
-  lib/text/added.c lib/text/bpe.c lib/text/bpe_merge.c lib/text/vector.c lib/text/byte_table.c \
+  lib/text/added.c lib/text/bpe.c lib/text/bpe_merge.c lib/text/bpe_short.c lib/text/vector.c lib/text/byte_table.c \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/json_line.c lib/text/json_string.c lib/text/known.c \
   lib/text/load_added.c \
   lib/text/load_config.c lib/text/load_file.c lib/text/load_model.c lib/text/load_pipeline.c \

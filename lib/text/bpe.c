@@ -75,23 +75,39 @@ find_order (struct builder *b)
       b->bpe->ordered = false;
 }
 
+/* The tables of pairs, empty.  */
+static mm_status
+alloc_pairs (struct mm_bpe *bpe)
+{
+  unsigned bits = 1;
+  size_t size;
+  mm_status st = mm_alloc ("table of merges", MM_BPE_BYTES * MM_BPE_BYTES, sizeof *bpe->byte_pairs, &bpe->byte_pairs);
+
+  if (st < 0)
+    return st;
+  for (size_t i = 0; i < MM_BPE_BYTES * MM_BPE_BYTES; i++)
+    bpe->byte_pairs[i] = MM_BPE_NONE;
+  while (((size_t) MM_BPE_BUCKET << bits) < 2 * bpe->n_rules)
+    bits++;
+  bpe->pair_shift = 64 - bits;
+  size = sizeof *bpe->pairs << bits;
+  bpe->pairs = aligned_alloc (sizeof *bpe->pairs, size);
+  if (!bpe->pairs)
+    return mm_fail (MM_ENOMEM, "table of merges: no memory for %zu bytes", size);
+  memset (bpe->pairs, 0, size);
+  return MM_OK;
+}
+
 static mm_status
 alloc_tables (struct builder *b)
 {
   struct mm_bpe *bpe = b->bpe;
-  unsigned bits = 4;            /* and the filter has a word at least */
   mm_status st;
 
   if (bpe->n_rules + b->n_tokens > MM_TRIE_LARGEST - MM_BPE_BYTES)
     return mm_fail (MM_EUNSUP, "vocabulary: too many merges");
-  while ((size_t) 1 << bits < 2 * bpe->n_rules)
-    bits++;
-  bpe->pair_shift = 64 - bits;
   b->next = (uint32_t) bpe->n_rules + MM_BPE_BYTES;
-  st = mm_alloc ("table of merges", (size_t) 1 << bits, sizeof *bpe->pairs, &bpe->pairs);
-  if (st == MM_OK)
-    st = mm_alloc ("table of merges", (size_t) 4 << bits >> 6, sizeof *bpe->pair_filter,
-                   &bpe->pair_filter);
+  st = alloc_pairs (bpe);
   if (st == MM_OK)
     st = mm_alloc ("table of merges", bpe->n_rules, sizeof *bpe->rules, &bpe->rules);
   if (st == MM_OK)
@@ -114,13 +130,17 @@ static void
 add_pair (struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t r)
 {
   uint64_t hash = mm_bpe_pair_hash (left, right);
-  size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
-  size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
+  size_t i = hash >> bpe->pair_shift, mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
+  unsigned k = 0;
 
-  bpe->pair_filter[bit / 64] |= UINT64_C (1) << bit % 64;
-  while (bpe->pairs[i].when != 0)
+  while (bpe->pairs[i].tags[MM_BPE_BUCKET - 1] != 0)
     i = (i + 1) & mask;
-  bpe->pairs[i] = (struct mm_bpe_pair) { mm_bpe_pair_tag (hash), r + MM_BPE_BYTES };
+  while (bpe->pairs[i].tags[k] != 0)
+    k++;
+  bpe->pairs[i].tags[k] = mm_bpe_pair_tag (hash);
+  bpe->pairs[i].whens[k] = r + MM_BPE_BYTES;
+  if ((left | right) < MM_BPE_BYTES)
+    bpe->byte_pairs[left << 8 | right] = r + MM_BPE_BYTES;
 }
 
 /* May LEFT and RIGHT stand side by side until the time LIMIT: does no rule that ranks before it join
@@ -199,6 +219,7 @@ number_rules (struct builder *b)
 {
   uint32_t unreachable = b->next;
 
+  b->bpe->alike = true;
   for (uint32_t r = 0; r < b->bpe->n_rules; r++)
     {
       const struct mm_bpe_rule *given = b->rules + r;
@@ -206,6 +227,7 @@ number_rules (struct builder *b)
 
       *rule = (struct mm_bpe_rule) { some_number (b, given->left), some_number (b, given->right),
                                      some_number (b, given->made) };
+      b->bpe->alike &= b->dead[r] || rule->made == r + MM_BPE_BYTES;
       if (!b->dead[r] && (!b->bpe->ordered || rule->left >= unreachable || rule->right >= unreachable))
         add_pair (b->bpe, rule->left, rule->right, r);
     }
@@ -282,7 +304,7 @@ mm_bpe_free (struct mm_bpe *bpe)
 {
   free (bpe->rules);
   free (bpe->pairs);
-  free (bpe->pair_filter);
+  free (bpe->byte_pairs);
   free (bpe->tokens);
   free (bpe->ids);
   mm_trie_free (&bpe->trie);
@@ -357,6 +379,11 @@ mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *p
   size_t n = 0, at = 0, n_dead = 0, length;
   uint32_t token;
 
+  if (size <= MM_BPE_SHORT)
+    {
+      *count = mm_bpe_encode_short (bpe, piece, size, ids);
+      return MM_OK;
+    }
   if (!bpe->ordered)
     return mm_bpe_merge_loop (bpe, s, piece, size, ids, count);
 

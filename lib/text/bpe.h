@@ -15,6 +15,8 @@
    have joined the symbols then at the boundary.  This order of time is the order of ranks only if
    every rule ranks behind all rules that make its parts; where a file has it otherwise, the merge
    loop is run, with a heap, in O(n log n).
+   Short pieces, most of those that no cache knows, go through the merge loop after all, one without a heap
+   (bpe_short.c): what it asks for next does not wait for what it asked for last.
    Sources: Berglund and van der Merwe (2023), "Formalizing BPE tokenization"; the backtracking
    encoder is described by H. van Antwerpen and A. Neubeck (GitHub, 2024).  */
 
@@ -24,6 +26,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __SSE2__
+# include <emmintrin.h>
+#endif
 
 #include <minimind/error.h>
 
@@ -42,11 +48,13 @@ struct mm_bpe_rule
    and a token's number is when it was made.  */
 enum { MM_BPE_BYTES = 256 };
 
-/* Slot of the table of pairs.  Whether it is the pair's is told by its rule; the tag is right nearly always.  */
-struct mm_bpe_pair
+/* Part of the table of pairs, a cache line: a pair is in the one that its hash tells, or behind it if that is full.
+   Whether a place is the pair's is told by its rule; the tag is right nearly always.  */
+enum { MM_BPE_BUCKET = 8 };
+struct mm_bpe_bucket
 {
-  uint32_t tag;                 /* of the pair's hash */
-  uint32_t when;                /* rank + MM_BPE_BYTES, or 0 */
+  uint32_t tags[MM_BPE_BUCKET]; /* of the pairs' hashes, 0 where there is none, from the first place on */
+  uint32_t whens[MM_BPE_BUCKET];        /* rank + MM_BPE_BYTES */
 };
 
 /* What the encoder knows of a reachable token.  */
@@ -61,10 +69,10 @@ struct mm_bpe
 {
   struct mm_bpe_rule *rules;    /* of numbers */
   size_t n_rules;
-  struct mm_bpe_pair *pairs;    /* open addressing, at most half full */
-  unsigned pair_shift;          /* 64 - log2 of its size */
-  uint64_t *pair_filter;        /* four bits for each slot: most pairs asked for have no rule, which
-                                   is told without a look at the large table */
+  struct mm_bpe_bucket *pairs;  /* at most half full */
+  unsigned pair_shift;          /* 64 - log2 of the number of buckets */
+  uint32_t *byte_pairs;         /* the same for two bytes: when, or none; by left << 8 | right */
+  bool alike;                   /* the number of each rule's token is when it is made */
   struct mm_bpe_token *tokens;  /* by number, up to the last rank's */
   uint32_t *ids;                /* by number */
   struct mm_trie trie;          /* numbers of reachable tokens */
@@ -104,6 +112,10 @@ mm_status mm_bpe_encode (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, con
 mm_status mm_bpe_merge_loop (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, const char *piece,
                              size_t size, uint32_t *ids, size_t *count) MM_NODISCARD;
 
+/* The same for a piece of at most MM_BPE_SHORT bytes (bpe_short.c).  Returns the number of ids.  */
+enum { MM_BPE_SHORT = 15 };
+size_t mm_bpe_encode_short (const struct mm_bpe *bpe, const char *piece, size_t size, uint32_t *ids);
+
 static inline uint64_t
 mm_bpe_pair_hash (uint32_t left, uint32_t right)
 {
@@ -113,7 +125,27 @@ mm_bpe_pair_hash (uint32_t left, uint32_t right)
 static inline uint32_t
 mm_bpe_pair_tag (uint64_t hash)
 {
-  return (uint32_t) (hash >> 8);
+  return (uint32_t) (hash >> 8) | 1;
+}
+
+/* A bit for each place of B with this TAG.  */
+static inline unsigned
+mm_bpe_bucket_match (const struct mm_bpe_bucket *b, uint32_t tag)
+{
+#ifdef __SSE2__
+  __m128i want = _mm_set1_epi32 ((int) tag);
+  __m128i low = _mm_cmpeq_epi32 (want, _mm_load_si128 ((const __m128i *) b->tags));
+  __m128i high = _mm_cmpeq_epi32 (want, _mm_load_si128 ((const __m128i *) b->tags + 1));
+
+  return (unsigned) _mm_movemask_ps (_mm_castsi128_ps (low))
+         | (unsigned) _mm_movemask_ps (_mm_castsi128_ps (high)) << 4;
+#else
+  unsigned found = 0;
+
+  for (unsigned k = 0; k < MM_BPE_BUCKET; k++)
+    found |= (unsigned) (b->tags[k] == tag) << k;
+  return found;
+#endif
 }
 
 /* When the tokens of numbers LEFT and RIGHT are merged: 256 and the rank of the rule, or MM_BPE_NONE.  */
@@ -122,23 +154,21 @@ mm_bpe_when (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
 {
   uint64_t hash = mm_bpe_pair_hash (left, right);
   size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
-  size_t i = hash >> bpe->pair_shift, bit = hash >> (bpe->pair_shift - 2);
 
-  if ((bpe->pair_filter[bit / 64] >> bit % 64 & 1) == 0)
-    return MM_BPE_NONE;
-  for (;; i = (i + 1) & mask)
+  for (size_t i = hash >> bpe->pair_shift;; i = (i + 1) & mask)
     {
-      struct mm_bpe_pair pair = bpe->pairs[i];
+      const struct mm_bpe_bucket *b = bpe->pairs + i;
 
-      if (pair.when == 0)
-        return MM_BPE_NONE;
-      if (pair.tag == mm_bpe_pair_tag (hash))
+      for (unsigned found = mm_bpe_bucket_match (b, mm_bpe_pair_tag (hash)); found; found &= found - 1)
         {
-          const struct mm_bpe_rule *rule = bpe->rules + (pair.when - MM_BPE_BYTES);
+          uint32_t when = b->whens[__builtin_ctz (found)];
+          const struct mm_bpe_rule *rule = bpe->rules + (when - MM_BPE_BYTES);
 
           if (rule->left == left && rule->right == right)
-            return pair.when;
+            return when;
         }
+      if (b->tags[MM_BPE_BUCKET - 1] == 0)
+        return MM_BPE_NONE;
     }
 }
 

@@ -14,6 +14,7 @@ lib_libcore_a_SOURCES += \
   lib/text/bpe_merge.c \
   lib/text/bpe_queue.c lib/text/bpe_queue.h \
   lib/text/bpe_runs.c lib/text/bpe_runs.h \
+  lib/text/bpe_short.c \
   lib/text/bpe_temp.c lib/text/bpe_temp.h \
   lib/text/bpe_train.c lib/text/bpe_train.h \
   lib/text/bpe_trainer.c \
