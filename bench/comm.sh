@@ -44,7 +44,7 @@ sums ()
 # What --predict says of two ranks before and after, and what they take.
 predicted ()
 {
-  minimind-launch -n 2 -- minimind-bench-allreduce --min-bytes=16M --max-bytes=256M --factor=4 --algorithm=sum \
+  minimind-launch -n 2 -- minimind-bench-allreduce --min-bytes=16M --max-bytes=64M --factor=2 --algorithm=sum \
     --dtype=float32,int64 --iterations=3 --predict=minimind2-small --global-batch=16 --threads=1 \
     | awk '$1 == 2 && $5 == "|" { print $6 }'
 }
