@@ -88,6 +88,25 @@ damaged ()
 ok "a flipped byte: the checkpoint before is taken, which is told" damaged
 ok "and the same bits in the end" same_bits lora/step-00000020 lora-bit/step-00000020
 
+# Killed at the K-th call of a system call that a save makes: the checkpoint before stands, and the next start ends in
+# the same bits.
+for call in fsync:2 fsync:7 renameat2:1; do
+  if ! strace -o trace true 2>/dev/null; then
+    tap_skip "killed at $call" "strace cannot trace here"
+    continue
+  fi
+  dir=lora-$call
+  adapt $dir --stop-after=5 2>/dev/null
+  strace -f -o trace -e trace=${call%:*} -e inject=${call%:*}:signal=KILL:when=${call#*:} \
+    minimind-sft -q --threads=1 --model=base --data=chat --output=$dir --global-batch=8 --micro-batch=2 --epochs=4 \
+    --learning-rate=1e-2 --save-every=5 --keep=0 --lora-rank=2 2>/dev/null
+  ok "killed at $call" test $? -gt 128
+  ok "killed at $call: the last good checkpoint stands" intact $dir/step-00000005
+  ok "killed at $call: resumed" adapt $dir
+  ok "killed at $call: to the same bits" same_bits lora/step-00000020 $dir/step-00000020
+  ok "killed at $call: nothing is left over" test -z "$(ls -A $dir | grep '^\.')"
+done
+
 # ---- looked at ----
 
 inspect () { minimind-ckpt-inspect "$@" >shown; s=$?; cat shown; return $s; }
