@@ -358,22 +358,19 @@ begin (struct mm_safetensors_writer *w)
   return st;
 }
 
-/* Let the disk begin while the rest is made, so that little is left for the sync at the end.  Only a hint.  */
+/* Of what is written of the file up to END let the disk begin with what is behind *ON_WAY, if that is enough, while
+   the rest is made, so that little is left for the sync at the end.  Only a hint.  */
 static void
-begin_writeback (struct mm_safetensors_writer *w, struct part *p)
+begin_writeback (struct mm_safetensors_writer *w, uint64_t *on_way, uint64_t end)
 {
-#ifdef SYNC_FILE_RANGE_WRITE
-  uint64_t from = w->start + p->t.offset + p->on_way;
-
-  if (p->written - p->on_way < AHEAD)
+  if (end - *on_way < AHEAD)
     return;
-  (void) sync_file_range (mm_output_fd (w->out), (off_t) from, (off_t) (p->written - p->on_way),
-                          SYNC_FILE_RANGE_WRITE);
-  p->on_way = p->written;
+#ifdef SYNC_FILE_RANGE_WRITE
+  (void) sync_file_range (mm_output_fd (w->out), (off_t) *on_way, (off_t) (end - *on_way), SYNC_FILE_RANGE_WRITE);
 #else
   (void) w;
-  (void) p;
 #endif
+  *on_way = end;
 }
 
 /* Write behind what P has so far, past its buffer.  */
@@ -390,8 +387,11 @@ append (struct mm_safetensors_writer *w, struct part *p, const void *data, size_
     p->written += size;
   if (st == MM_OK && w->hash)
     {
+      uint64_t start = w->start + p->t.offset, on_way = start + p->on_way;
+
       follow (w);
-      begin_writeback (w, p);
+      begin_writeback (w, &on_way, start + p->written);
+      p->on_way = on_way - start;
     }
   return st;
 }
@@ -468,6 +468,7 @@ complete (struct mm_safetensors_writer *w)
 static mm_status
 assemble (struct mm_safetensors_writer *w, const char *header, size_t size, char *copy, struct mm_sha256 *h)
 {
+  uint64_t end = size, on_way = 0;
   mm_status st = mm_output_write (w->out, header, size);
 
   if (h)
@@ -486,6 +487,8 @@ assemble (struct mm_safetensors_writer *w, const char *header, size_t size, char
           if (st == MM_OK && h)
             mm_sha256_add (h, copy, n);
           at += n;
+          end += n;
+          begin_writeback (w, &on_way, end);
         }
       close (p->spool);
       p->spool = -1;
