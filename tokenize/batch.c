@@ -246,7 +246,7 @@ batch_add_row (struct batch *b, const char *place, const char *json, size_t size
 
 /* ---- encoding ---- */
 
-/* Append what W made of a row to MADE.  */
+/* Append ROW to MADE.  */
 static mm_status
 append_row (const struct row *row, struct made *made)
 {
