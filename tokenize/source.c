@@ -27,6 +27,17 @@ refuse_text_options (const struct tokenize_config *c)
                            "tokens, nothing is added", option) : MM_OK;
 }
 
+/* Who talks to a model of these goes by the tokenizer's configuration, unless told.  */
+static void
+warn_of_another (const struct source *s)
+{
+  enum mm_chat_template named;
+
+  if (mm_chat_template_find ("auto", s->t, &named) == MM_OK && named != s->rows.template)
+    mm_warn ("the tokenizer's configuration names the template %s: to talk to a model of these conversations, give "
+             "generate --chat-template=%s", mm_chat_template_name (named), mm_chat_template_name (s->rows.template));
+}
+
 static mm_status
 find_template (const struct tokenize_config *c, struct source *s)
 {
@@ -38,6 +49,8 @@ find_template (const struct tokenize_config *c, struct source *s)
   st = mm_chat_template_find (c->chat_template ? c->chat_template : "auto", s->t, &s->rows.template);
   if (st == MM_EUNSUP)
     return mm_fail_prefix (st, "%s: --chat-template", c->tokenizer);
+  if (st == MM_OK)
+    warn_of_another (s);
   if (st == MM_OK)
     mm_verbose ("conversations, by the template %s", mm_chat_template_name (s->rows.template));
   return st;

@@ -193,6 +193,9 @@ for wrong in "--format=jsonl --chat-template=chatml messages.jsonl -o x" "--form
   ok "usage: $wrong" status_is 64 minimind-tokenize --tokenizer=c.tokenizer.json $wrong
 done
 
+ok "another template than the tokenizer's" encode --chat-template=minimind2 --count messages.jsonl
+ok "is told of" says 'warning: .* names the template chatml: .*--chat-template=minimind2'
+
 # ---- rows for training ----
 
 ok "packed" run minimind-pack --seq-len=64 --validation=0 many.tokens -o many.data
