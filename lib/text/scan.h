@@ -10,13 +10,21 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+# include <emmintrin.h>
+#endif
+
 typedef uint8_t mm_bytes16 __attribute__ ((__vector_size__ (16)));
 
 /* The first byte of FOUND that is not zero, 16 if all are.  */
 static inline unsigned
 mm_first16 (mm_bytes16 found)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef __SSE2__
+  unsigned bits = (unsigned) _mm_movemask_epi8 ((__m128i) (found != 0));
+
+  return bits ? (unsigned) __builtin_ctz (bits) : 16;
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   uint64_t half[2];
 
   memcpy (half, &found, 16);
