@@ -13,12 +13,16 @@
    training it goes along with the products), the sum over ranks, and one conversion back: more than the true cost,
    since float32 gradients would have to be added and read too.
 
-     bench/comm serve THREADS                   a contender of ours: answers lines with seconds  */
+   Beside the clock, the processor time of all of a contender's threads: on a machine that others use it is what is left
+   to compare.
+
+     bench/comm serve THREADS                   a contender of ours: answers lines with seconds of both kinds  */
 
 #include <config.h>
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <minimind/comm.h>
 #include <minimind/model.h>
@@ -134,11 +138,22 @@ run_sum (struct contender *c)
   bench_want (mm_backend_sync (c->be));
 }
 
+/* Of this process, so far.  */
+static int64_t
+processor_microseconds (void)
+{
+  struct rusage u;
+
+  getrusage (RUSAGE_SELF, &u);
+  return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C (1000000) + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
 static int
 serve (int threads)
 {
   struct contender c;
   char line[64] = "";
+  int64_t used;
   double began;
 
   prepare (&c, threads);
@@ -152,6 +167,7 @@ serve (int threads)
         strcpy (line, "end");
       bench_want (mm_comm_broadcast (c.comm, line, sizeof line, 0));
       began = bench_clock (CLOCK_MONOTONIC);
+      used = processor_microseconds ();
       if (strncmp (line, "end", 3) == 0)
         break;
       if (strncmp (line, "sum", 3) == 0)
@@ -159,8 +175,11 @@ serve (int threads)
       else
         run_turn (&c, strncmp (line, "last", 4) == 0);
       bench_want (mm_comm_barrier (c.comm));
+      began = bench_clock (CLOCK_MONOTONIC) - began;
+      used = processor_microseconds () - used;
+      bench_want (mm_comm_sum_i64 (c.comm, &used, 1));
       if (mm_comm_rank (c.comm) == 0)
-        printf ("%.9f\n", bench_clock (CLOCK_MONOTONIC) - began);
+        printf ("%.9f %.6f\n", began, 1e-6 * (double) used);
     }
   mm_batch_free (&c.batch);
   mm_pass_free (c.pass);
@@ -213,22 +232,52 @@ median (const double *a, int rounds)
   return bench_median (sorted, (size_t) rounds);
 }
 
-static void
-print (double seconds[CONTENDERS + 1][MOST_ROUNDS], int rounds)
-{
-  const double *one = seconds[ONE], *two = seconds[TWO], *ddp = seconds[DDP], *sum = seconds[CONTENDERS];
+typedef double table[CONTENDERS + 1][MOST_ROUNDS];     /* of contenders' steps, and of two ranks' sums */
 
+/* Ratios of OTHER to two ranks, by the clock and by processor time.  */
+static void
+print_ratio (table seconds, table used, int other, int rounds)
+{
+  if (median_ratio (seconds[other], seconds[TWO], rounds) > 0)
+    printf ("two ranks to %s: %.3f of its tokens/s, %.3f by processor time\n", titles[other],
+            median_ratio (seconds[other], seconds[TWO], rounds), median_ratio (used[other], used[TWO], rounds));
+}
+
+static void
+print (table seconds, table used, int rounds)
+{
   for (int i = 0; i < CONTENDERS; i++)
     if (seconds[i][0] > 0)
-      printf ("%-26s %7.1f tokens/s, %.3f s a step (median of %d)\n", titles[i],
-              ROWS * SEQ_LEN / median (seconds[i], rounds), median (seconds[i], rounds), rounds);
-  if (median_ratio (one, two, rounds) > 0)
-    printf ("two ranks to one process: %.3f of its tokens/s\n", median_ratio (one, two, rounds));
-  if (median_ratio (ddp, two, rounds) > 0)
-    printf ("two ranks to PyTorch's DDP: %.3f of its tokens/s\n", median_ratio (ddp, two, rounds));
-  if (median_ratio (sum, two, rounds) > 0)
-    printf ("exact sums, conversions included: %.1f ms, %.2f%% of a step\n", 1e3 * median (sum, rounds),
-            100 * median_ratio (sum, two, rounds));
+      printf ("%-26s %7.1f tokens/s, %.3f s a step, of processors %.3f s (medians of %d)\n", titles[i],
+              ROWS * SEQ_LEN / median (seconds[i], rounds), median (seconds[i], rounds), median (used[i], rounds),
+              rounds);
+  print_ratio (seconds, used, ONE, rounds);
+  print_ratio (seconds, used, DDP, rounds);
+  if (seconds[CONTENDERS][0] > 0)
+    printf ("exact sums, conversions included: %.1f ms, %.2f%% of a step; %.2f%% by processor time\n",
+            1e3 * median (seconds[CONTENDERS], rounds), 100 * median_ratio (seconds[CONTENDERS], seconds[TWO], rounds),
+            100 * median_ratio (used[CONTENDERS], used[TWO], rounds));
+}
+
+/* One step of everybody.  */
+static void
+run_round (struct bench_peer *peers, table seconds, table used, int round)
+{
+  double more;
+
+  for (int turn = 0; turn < TURNS; turn++)
+    for (int i = 0; i < CONTENDERS; i++)
+      {
+        seconds[i][round] += bench_peer_ask_both (&peers[i], turn == TURNS - 1 ? "last" : "first", &more);
+        used[i][round] += more;
+      }
+  seconds[CONTENDERS][round] = bench_peer_ask_both (&peers[TWO], "sum", &used[CONTENDERS][round]);
+  printf ("round %d:", round + 1);
+  for (int i = 0; i < CONTENDERS; i++)
+    if (seconds[i][round] > 0)
+      printf ("  %s %.3f s, of processors %.3f s", names[i], seconds[i][round], used[i][round]);
+  printf ("  sums %.3f s, of processors %.3f s\n", seconds[CONTENDERS][round], used[CONTENDERS][round]);
+  fflush (stdout);
 }
 
 int
@@ -236,7 +285,7 @@ main (int argc, char **argv)
 {
   int rounds = argc > 1 && strcmp (argv[1], "serve") != 0 ? atoi (argv[1]) : 3;
   const char *wanted = argc > 2 ? argv[2] : "one,two,ddp";
-  static double seconds[CONTENDERS + 1][MOST_ROUNDS];
+  static table seconds, used;
   struct bench_peer peers[CONTENDERS];
   char processor[128];
 
@@ -252,13 +301,8 @@ main (int argc, char **argv)
       bench_peer_ask (&peers[i], "last");       /* first touch of all memory */
     }
   for (int round = 0; round < rounds; round++)
-    {
-      for (int turn = 0; turn < TURNS; turn++)
-        for (int i = 0; i < CONTENDERS; i++)
-          seconds[i][round] += bench_peer_ask (&peers[i], turn == TURNS - 1 ? "last" : "first");
-      seconds[CONTENDERS][round] = bench_peer_ask (&peers[TWO], "sum");
-    }
-  print (seconds, rounds);
+    run_round (peers, seconds, used, round);
+  print (seconds, used, rounds);
   for (int i = 0; i < CONTENDERS; i++)
     bench_peer_close (&peers[i]);
   return 0;

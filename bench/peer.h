@@ -58,13 +58,16 @@ bench_peer_close (struct bench_peer *peer)
     waitpid (peer->pid, NULL, 0);
 }
 
-/* Its answer to QUESTION, or 0 when that is no number: then it is printed.  */
+/* Its answer to QUESTION, one number or two (the second into *SECOND unless NULL), or 0 when that is no number: then it
+   is printed.  */
 static inline double
-bench_peer_ask (struct bench_peer *peer, const char *question)
+bench_peer_ask_both (struct bench_peer *peer, const char *question, double *second)
 {
   char line[256];
-  double answer;
+  double answer, more = 0;
 
+  if (second)
+    *second = 0;
   if (!peer->ask || !peer->answer)
     return 0;
   signal (SIGPIPE, SIG_IGN);    /* it may have left */
@@ -73,10 +76,20 @@ bench_peer_ask (struct bench_peer *peer, const char *question)
     return 0;
   /* Its idle threads spin for a while.  */
   bench_sleep (0.1);
-  if (sscanf (line, "%lf", &answer) == 1)
-    return answer;
+  if (sscanf (line, "%lf %lf", &answer, &more) >= 1)
+    {
+      if (second)
+        *second = more;
+      return answer;
+    }
   printf ("%s: %s", peer->name, line);
   return 0;
+}
+
+static inline double
+bench_peer_ask (struct bench_peer *peer, const char *question)
+{
+  return bench_peer_ask_both (peer, question, NULL);
 }
 
 /* The Python of BENCH_PYTHON.  */
