@@ -1,7 +1,7 @@
 # One script a subject: tests/cli/NAME.sh; list it here.
 cli_tests += tests/cli/help.sh
 cli_tests += tests/cli/fast-math.sh
-cli_tests += tests/cli/tales.sh
+cli_tests += tests/cli/tales.sh tests/cli/pipeline.sh
 cli_tests += tests/cli/digest.sh
 cli_tests += tests/cli/compilers.sh
 cli_tests += tests/cli/aarch64.sh
