@@ -27,8 +27,8 @@ static const enum mm_dtype dtype_of[] = { MM_F32, MM_BF16, MM_F16 };
 
 static const struct argp_option options[] = {
   { "base", OPT_BASE, "DIR", 0, "the model folder, or a run's newest checkpoint, that is merged into", 0 },
-  { "adapter", OPT_ADAPTER, "DIR[:WEIGHT]", 0, "an adapter folder as PEFT writes it, or a run's newest "
-    "checkpoint of one; again for more, each times its WEIGHT [1]", 0 },
+  { "adapter", OPT_ADAPTER, "DIR[:X]", 0, "an adapter folder as PEFT writes it, or a run's newest "
+    "checkpoint of one; again for more, each times its weight X [1]", 0 },
   { "output", 'o', "DIR", 0, "write the merged model folder DIR", 0 },
   { "dtype", OPT_DTYPE, "TYPE", 0, "store weights as f32, bf16 or f16 [f32]", 0 },
   { "probe", OPT_PROBE, "TEXT", 0, "tell how far the logits of TEXT are from those of the base, and from the base "

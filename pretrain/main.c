@@ -24,9 +24,10 @@ static const char doc[] =
 enum { OPT_PRESET = 0x100, OPT_CONFIG };
 
 static const struct argp_option options[] = {
+  { NULL, 0, NULL, 0, "Model:", 1 },
   { "preset", OPT_PRESET, "NAME", 0,
-    "model: minimind2-small (26M), minimind2 (104M), minimind-3 (64M), tiny or nano [minimind2-small]", 1 },
-  { "config", OPT_CONFIG, "FILE", 0, "model: as config.json says, Llama or Qwen3", 1 },
+    "minimind2-small (26M), minimind2 (104M), minimind-3 (64M), tiny (1M) or nano (10K) [minimind2-small]", 1 },
+  { "config", OPT_CONFIG, "FILE", 0, "as config.json says, Llama or Qwen3", 1 },
   { 0 }
 };
 
@@ -61,7 +62,7 @@ static const struct argp_child children[] = {
   { 0 }
 };
 
-static const struct argp parser = { options, parse_opt, NULL, doc, children, NULL, NULL };
+static const struct argp parser = { options, parse_opt, "--data=DIR --output=DIR", doc, children, NULL, NULL };
 
 int
 main (int argc, char **argv)

@@ -26,7 +26,7 @@ static const char doc[] =
   "documents and these options: not on threads, memory or the order of documents.  With --from, TOKENIZER "
   "keeps all it has, ids included, and gets new merges behind its own and new tokens behind its last id.";
 
-static const char args_doc[] = "INPUT... -o FILE\n--from=TOKENIZER --extend-to=N INPUT... -o FILE";
+static const char args_doc[] = "INPUT... -o FILE\n--from=TOKENIZER INPUT... -o FILE";
 
 enum { OPT_VOCAB_SIZE = 0x100, OPT_FROM, OPT_EXTEND_TO, OPT_PATTERN, OPT_SPECIAL, OPT_BOS, OPT_EOS, OPT_PAD,
        OPT_UNK, OPT_THREADS, OPT_MAX_MEMORY, OPT_JSON, OPT_FORCE };
@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
   { "output", 'o', "FILE", 0,
     "write FILE, whose name ends in tokenizer.json, or into the folder FILE", 0 },
   { "vocab-size", OPT_VOCAB_SIZE, "N", 0, "learn until there are N tokens [6400]", 0 },
-  { "from", OPT_FROM, "TOKENIZER", 0, "extend TOKENIZER, a file or folder, instead of beginning anew", 0 },
+  { "from", OPT_FROM, "TOKENIZER", 0,
+    "extend TOKENIZER, a file or folder, to --extend-to instead of beginning anew", 0 },
   { "extend-to", OPT_EXTEND_TO, "N", 0, "with --from: learn until the largest id is N - 1", 0 },
   { "pattern", OPT_PATTERN, "NAME", 0,
     "cut text into words as gpt2, qwen2, llama3, cl100k, o200k or qwen3.5 do [gpt2]", 0 },
