@@ -55,7 +55,11 @@ read_conversation (const char *path, struct mm_chat **c)
   if (st == MM_OK)
     st = read_member (in, &text, &size);
   if (st == MM_OK)
-    st = mm_chat_parse (name, text, size, c);
+    {
+      st = mm_chat_parse (name, text, size, c);
+      if (st == MM_EFORMAT)
+        st = mm_fail_prefix (st, "want one conversation, an object or array of JSON");
+    }
   if (st == MM_OK)
     st = mm_chat_check_order (name, *c);
   if (st == MM_OK && mm_chat_is_answered (*c))

@@ -9,7 +9,7 @@
 
 #include "report.h"
 
-enum { USUAL_BATCH = 64 };      /* pretrain's default --global-batch */
+enum { USUAL_BATCH = 64, USUAL_MICRO_BATCH = 4 };     /* the trainers' defaults */
 
 static const char *const held_out_names[] = { "nothing", "documents", "tail" };
 
@@ -160,11 +160,15 @@ static void
 print_advice (const struct corpus *c, const struct plan *p, uint64_t rows)
 {
   uint64_t fits = (p->train_tokens - 1) / USUAL_BATCH;
+  uint64_t batch = rows < USUAL_MICRO_BATCH ? rows : rows - rows % USUAL_MICRO_BATCH;
+  char micro[32] = "";
 
   if (rows >= USUAL_BATCH || c->config->format != PACK_DATASET)
     return;
-  mm_info ("%s: fewer than pretrain's usual batch: train with --global-batch=%" PRIu64 " at most",
-           MM_COUNT (rows, "row"), rows);
+  if (rows < USUAL_MICRO_BATCH)
+    snprintf (micro, sizeof micro, " --micro-batch=%" PRIu64, rows);
+  mm_info ("%s: fewer than the usual batch of %d: train with --global-batch=%" PRIu64 "%s at most",
+           MM_COUNT (rows, "row"), USUAL_BATCH, batch, micro);
   if (p->strategy == PACK_CONCAT && c->config->n_sources == 1 && fits > 0)
     mm_info ("or pack with --seq-len=%" PRIu64 " for %d rows", fits, USUAL_BATCH);
 }

@@ -247,6 +247,8 @@ open_ours (struct mm_tokens *f, const struct mm_tokenizer *known)
 {
   mm_status st = mm_safetensors_open (f->path, &f->file);
 
+  if (st == MM_EFORMAT)
+    st = mm_fail_prefix (st, "%s: want a token file made by minimind-tokenize", f->path);
   if (st >= 0)
     st = want_meta (f, "kind", "minimind-tokens");
   if (st >= 0)

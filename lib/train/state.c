@@ -187,6 +187,8 @@ struct differences
   bool fixed;                   /* some cannot be accepted */
   char text[1024];
   size_t used;
+  char names[256];              /* for --accept */
+  size_t names_used;
 };
 
 /* Append setting KEY to the list when its values differ and it is not accepted.  */
@@ -204,6 +206,9 @@ compare (struct differences *d, const char *key, const json_t *there, const json
     d->used += (size_t) snprintf (d->text + d->used, sizeof d->text - d->used,
                                   "%s%s: want %s, found %s", d->used ? "; " : "", key,
                                   value_text (here, a), value_text (there, b));
+  if (d->names_used < sizeof d->names)
+    d->names_used += (size_t) snprintf (d->names + d->names_used, sizeof d->names - d->names_used, "%s%s",
+                                        d->names_used ? "," : "", key);
 }
 
 static mm_status
@@ -221,8 +226,11 @@ compare_settings (const char *name, const json_t *found, const json_t *wanted,
       compare (&d, key, value, NULL);
   if (d.used == 0)
     return MM_OK;
-  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (%sanother --output begins anew)", name,
-                  d.text, d.fixed ? "" : "--accept=SETTING goes on nevertheless, ");
+  if (d.fixed)
+    return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (another --output begins anew)", name,
+                    d.text);
+  return mm_fail (MM_ECONFLICT, "%s: the checkpoint has other settings: %s (--accept=%s goes on nevertheless, another"
+                  " --output begins anew)", name, d.text, d.names);
 }
 
 static mm_status

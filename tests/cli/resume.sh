@@ -110,7 +110,7 @@ ok "another micro-batch" conflict "micro_batch: want 4, found 2" data run-78 --m
 ok "another seed" conflict "seed: want 1, found 42" data run-78 --seed=1
 ok "another length under cosine" conflict "steps: want 25, found 20" data run-78 --epochs=5
 ok "another rate" conflict "learning_rate: want 0.02, found 0.01" data run-78 --learning-rate=2e-2
-ok "with what to do" conflict "--accept=SETTING goes on" data run-78 --learning-rate=2e-2
+ok "with what to do" conflict "--accept=learning_rate goes on" data run-78 --learning-rate=2e-2
 ok "another dataset" conflict "dataset_sha256: want" other run-78
 ok "another model" conflict "hidden_size: want 128, found 16" data run-78 --preset=tiny
 ok "with what to do about it" conflict "another --output begins anew" data run-78 --preset=tiny
