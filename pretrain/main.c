@@ -26,7 +26,7 @@ enum { OPT_PRESET = 0x100, OPT_CONFIG };
 static const struct argp_option options[] = {
   { NULL, 0, NULL, 0, "Model:", 1 },
   { "preset", OPT_PRESET, "NAME", 0,
-    "minimind2-small (26M), minimind2 (104M), minimind-3 (64M), tiny (1M) or nano (10K) [minimind2-small]", 1 },
+    "minimind2-small (26M), minimind2 (104M), minimind-3 (64M), tiny (1M) or nano (for tests) [minimind2-small]", 1 },
   { "config", OPT_CONFIG, "FILE", 0, "as config.json says, Llama or Qwen3", 1 },
   { 0 }
 };
