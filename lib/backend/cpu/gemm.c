@@ -2,10 +2,13 @@
    SPDX-License-Identifier: Apache-2.0
 
    The outputs are cut into a grid of tasks that threads take as they become free: on a busy machine they are
-   not equally fast.  A task is walked in blocks; each, over k in parts of MM_GEMM_K; each, over nc columns,
-   whose part of B stays in the second cache while all rows pass.  Chains of one part go straight to their
-   end; longer ones keep their sums in y where y is the end, else in scratch of one block.  Columns of A
-   are copied to panels for each part and used for all columns of the block, which is wide then.  */
+   not equally fast.  A task is walked in blocks; each, over k in parts; each, over nc columns, whose part of B
+   stays in the second cache while all rows pass.  Chains of one part go straight to their end; longer ones
+   keep their sums in y where y is the end, else in scratch of one block.
+
+   Weights come in panels.  Where A is read by columns and B by rows, as for a weight's gradient, both are copied to
+   panels first: B by all threads together, then tasks are rows of it; A for some rows and one part, whose values
+   the tiles before have fetched.  */
 
 #include <config.h>
 
@@ -15,24 +18,35 @@
 
 enum
 {
-  ROWS = 1024, WIDE = 2048,     /* outputs of a block */
-  /* What moving a value to a panel costs, in steps of one output, and what share of a task is spent waiting
-     for the last one (choose_grid).  */
-  COPY_COST = 30, PACK_COST = 15, WAIT_PART = 4,
+  ROWS = 1024,                  /* of a block */
+  MOST_PACKED = 4 << 20,        /* values of B in panels */
+  FEWEST_COLUMNS = 256,
+  WAIT_PART = 4,                /* what share of a task is spent waiting for the last one */
   MOST_TASKS = 4                /* for each thread; a power of two */
 };
 
 struct job
 {
+  struct mm_team *team;
   const struct mm_cpu_kernels *kernels;
   const struct mm_gemm *g;
   size_t row_tasks, col_tasks;  /* the grid that splits m by n */
-  size_t part;                  /* steps of k between two spills */
-  size_t cols;                  /* of a block */
-  size_t sums, total, a, b;     /* floats of each thread's scratch: running sums, pieces, panels */
-  float *scratch;
+  bool copies;                  /* A and B go to panels */
+  size_t rows, cols, part;      /* of a block; steps of k between two spills */
+  size_t nc;                    /* columns that meet all rows of a block before the next do */
+  size_t sums, total, a;        /* floats of each thread's scratch: running sums, pieces, panels of A */
+  size_t b;                     /* of the panels of B */
+  float *scratch, *b_panels;
   atomic_size_t next;           /* task */
   atomic_bool bad;
+};
+
+/* A thread's scratch.  */
+struct walk
+{
+  const struct job *job;
+  float *sums, *total;          /* of a block */
+  float *a;                     /* panels of a part */
 };
 
 static size_t
@@ -81,18 +95,6 @@ sub_outputs (const struct job *job, const struct mm_gemm *g, size_t i, size_t m,
   return p;
 }
 
-/* Steps [K0, K0 + K) of the chains of G.  */
-static struct mm_gemm
-sub_steps (const struct mm_gemm *g, size_t k0, size_t k)
-{
-  struct mm_gemm p = *g;
-
-  p.k = k;
-  p.a += k0 * g->a_step;
-  p.b.data += k0 * g->b.step;
-  return p;
-}
-
 /* Let the sums of P go to Y instead of their end.  */
 static void
 redirect (struct mm_gemm *p, float *y, size_t y_ld)
@@ -104,129 +106,181 @@ redirect (struct mm_gemm *p, float *y, size_t y_ld)
   p->y_ld = y_ld;
 }
 
-/* One part of the chains of a block, by columns.  */
-static bool
-run_part (const struct job *job, struct mm_gemm *g, float *a_panels, float *b_panels)
+/* Where the part of the chains of length K ends that begins at K0.  */
+static size_t
+part_end (const struct job *job, size_t k, size_t k0)
 {
-  const struct mm_cpu_kernels *kernels = job->kernels;
-  size_t n = even_piece (g->n, kernels->nc, kernels->nr);
+  size_t cut = k0 / MM_CHAIN_CUT * MM_CHAIN_CUT, piece = least (MM_CHAIN_CUT, k - cut);
+
+  return least (k0 + even_piece (piece, job->part, 8), cut + piece);
+}
+
+/* Steps [K0, K1), a part, of the chains of block G: from where and to where.  */
+static struct mm_gemm
+sub_steps (const struct walk *w, const struct mm_gemm *g, size_t k0, size_t k1)
+{
+  size_t cut = k0 / MM_CHAIN_CUT * MM_CHAIN_CUT;
+  bool ends = k1 == g->k || k1 - cut == MM_CHAIN_CUT;
+  struct mm_gemm p = *g;
+  float *sums = w->sums;
+  size_t sums_ld = g->n;
+
+  p.k = k1 - k0;
+  p.a += k0 * g->a_step;
+  p.b.data += k0 * g->b.step;
+  if (cut + MM_CHAIN_CUT < g->k)
+    redirect (&p, w->total, g->n);
+  if (cut > 0)
+    p.total = w->total, p.total_ld = g->n;
+  if (!p.total && !p.residual && !p.fixed)
+    sums = p.y, sums_ld = p.y_ld;
+  if (k0 > cut)
+    p.start = sums, p.start_ld = sums_ld;
+  if (!ends)
+    redirect (&p, sums, sums_ld);
+  return p;
+}
+
+/* One part of the chains of a block, steps [K0, K1), by columns.  */
+static bool
+run_part (const struct walk *w, const struct mm_gemm *block, size_t k0, size_t k1)
+{
+  const struct job *job = w->job;
+  size_t mr = job->kernels->mr, n = even_piece (block->n, job->nc, job->kernels->nr);
+  struct mm_gemm g = sub_steps (w, block, k0, k1);
   bool bad = false;
 
-  if (job->a)
+  if (k1 < block->k)
     {
-      kernels->gemm_copy (g->a, g->a_step, g->m, g->k, a_panels);
-      g->a = a_panels;
-      g->a_row = 1;
-      g->a_step = kernels->mr;
-      g->a_panel = MM_GEMM_A_PANEL (kernels->mr);
+      g.next_a = block->a + k1 * block->a_step;
+      g.next_m = block->m;
+      g.next_k = part_end (job, block->k, k1) - k1;
+      g.next_b = block->b.data + k1 * block->b.step;
     }
-  for (size_t j = 0; j < g->n; j += n)
+  if (job->copies)
     {
-      struct mm_gemm p = sub_outputs (job, g, 0, g->m, j, least (n, g->n - j));
+      job->kernels->gemm_copy (g.a, g.a_step, g.m, g.k, w->a);
+      g.a = w->a;
+      g.a_row = 1;
+      g.a_step = mr;
+      g.a_panel = MM_GEMM_A_PANEL (mr);
+    }
+  for (size_t j = 0; j < g.n; j += n)
+    {
+      struct mm_gemm p = sub_outputs (job, &g, 0, g.m, j, least (n, g.n - j));
+      bool last = j + n >= g.n;
 
-      if (job->b)
+      if (!last)
+        p.next_b = g.b.data + (j + n) / job->kernels->nr * g.b.panel;
+      p.next_n = least (n, last ? g.n : g.n - j - n);
+      if (job->copies && g.next_a)
         {
-          kernels->gemm_pack (p.b.data, p.b.step, false, p.k, p.n, b_panels);
-          p.b = (struct mm_gemm_panels) { b_panels, p.k * kernels->nr, kernels->nr, true };
+          size_t from = j * g.next_k / g.n, to = (j + p.n) * g.next_k / g.n;
+
+          p.next_a += from * block->a_step;
+          p.next_k = to - from;
+          p.next_a_step = block->a_step;
         }
-      bad |= kernels->gemm (&p);
+      bad |= job->kernels->gemm (&p);
     }
   return bad;
 }
 
-/* Chains of one piece.  */
 static bool
-run_piece (const struct job *job, const struct mm_gemm *g, float *scratch)
+run_block (const struct walk *w, const struct mm_gemm *g)
 {
-  bool in_y = !g->total && !g->residual && !g->fixed, bad = false;
-  float *sums = in_y ? g->y : scratch, *panels = scratch + job->sums + job->total;
-  size_t sums_ld = in_y ? g->y_ld : g->n, part = even_piece (g->k, job->part, 8), k0 = 0;
-
-  do
-    {
-      struct mm_gemm p = sub_steps (g, k0, least (part, g->k - k0));
-
-      if (k0 > 0)
-        p.start = sums, p.start_ld = sums_ld;
-      if (k0 + p.k < g->k)
-        {
-          redirect (&p, sums, sums_ld);
-          if (g->next_b)
-            {
-              p.next_a = p.a + p.k * g->a_step;
-              p.next_b = p.b.data + p.k * g->b.step;
-              p.next_n = p.n;
-            }
-        }
-      bad |= run_part (job, &p, panels, panels + job->a);
-      k0 += part;
-    }
-  while (k0 < g->k);
-  return bad;
-}
-
-/* All pieces of the chains of one block of outputs.  */
-static bool
-run_block (const struct job *job, const struct mm_gemm *g, float *scratch)
-{
-  float *total = scratch + job->sums;
   bool bad = false;
   size_t k0 = 0;
 
   do
     {
-      struct mm_gemm p = sub_steps (g, k0, least (MM_CHAIN_CUT, g->k - k0));
+      size_t k1 = part_end (w->job, g->k, k0);
 
-      if (k0 + p.k < g->k)
-        redirect (&p, total, g->n);
-      if (k0 > 0)
-        p.total = total, p.total_ld = g->n;
-      bad |= run_piece (job, &p, scratch);
-      k0 += MM_CHAIN_CUT;
+      bad |= run_part (w, g, k0, k1);
+      k0 = k1;
     }
   while (k0 < g->k);
   return bad;
 }
 
-/* Task AT of the grid, by blocks.  */
+/* The outputs of G, a task, by blocks.  */
 static bool
-run_task (const struct job *job, size_t at, float *scratch)
+run_task (const struct walk *w, const struct mm_gemm *g)
 {
-  const struct mm_gemm *g = job->g;
-  size_t mr = job->kernels->mr, nr = job->kernels->nr, i0, i1, j0, j1, m, n;
+  const struct job *job = w->job;
+  size_t mr = job->kernels->mr, nr = job->kernels->nr;
+  size_t m = even_piece (g->m, job->rows, mr), n = even_piece (g->n, job->cols, nr);
   bool bad = false;
 
-  mm_share (g->m, mr, (int) (at / job->col_tasks), (int) job->row_tasks, &i0, &i1);
-  mm_share (g->n, nr, (int) (at % job->col_tasks), (int) job->col_tasks, &j0, &j1);
-  m = even_piece (i1 - i0, ROWS, mr);
-  n = even_piece (j1 - j0, job->cols, nr);
-  for (size_t i = i0; i < i1; i += m)
-    for (size_t j = j0; j < j1; j += n)
+  for (size_t i = 0; i < g->m; i += m)
+    for (size_t j = 0; j < g->n; j += n)
       {
-        struct mm_gemm p = sub_outputs (job, g, i, least (m, i1 - i), j, least (n, j1 - j));
-        size_t next = j + n < j1 ? j + n : j0;
+        struct mm_gemm p = sub_outputs (job, g, i, least (m, g->m - i), j, least (n, g->n - j));
 
-        if (!job->a && !job->b)
+        p.next_b = g->b.data + (j + n < g->n ? j + n : 0) / nr * g->b.panel;
+        if (job->copies && i + m < g->m)
           {
-            p.next_b = g->b.data + next / nr * g->b.panel;
-            p.next_n = least (n, j1 - next);
+            p.next_a = p.a + m / mr * p.a_panel;
+            p.next_m = least (m, g->m - i - m);
+            p.next_k = part_end (job, g->k, 0);
           }
-        bad |= run_block (job, &p, scratch);
+        bad |= run_block (w, &p);
       }
   return bad;
 }
 
+/* Task AT of the grid over G.  */
+static struct mm_gemm
+task_at (const struct job *job, const struct mm_gemm *g, size_t at)
+{
+  size_t i0, i1, j0, j1;
+
+  mm_share (g->m, job->kernels->mr, (int) (at / job->col_tasks), (int) job->row_tasks, &i0, &i1);
+  mm_share (g->n, job->kernels->nr, (int) (at % job->col_tasks), (int) job->col_tasks, &j0, &j1);
+  return sub_outputs (job, g, i0, i1 - i0, j0, j1 - j0);
+}
+
+/* Pack this thread's share of the B of G and wait for the others'; G then reads it.  */
+static void
+pack_together (const struct job *job, struct mm_gemm *g, int thread, int n_threads)
+{
+  size_t nr = job->kernels->nr, from, to;
+
+  mm_share (g->n, nr, thread, n_threads, &from, &to);
+  job->kernels->gemm_pack (g->b.data + from, g->b.step, false, g->k, to - from, job->b_panels + from * g->k);
+  g->b = (struct mm_gemm_panels) { job->b_panels, g->k * nr, nr, true };
+  mm_team_barrier (job->team);
+}
+
+/* All tasks, once for each block of columns whose B is copied; a task's number may belong to a later block.  */
 static void
 work (void *arg, int thread, int n_threads)
 {
   struct job *job = arg;
-  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a + job->b);
-  size_t at;
+  const struct mm_gemm *g = job->g;
+  float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a);
+  struct walk w = { job, scratch, scratch + job->sums, scratch + job->sums + job->total };
+  size_t at = atomic_fetch_add (&job->next, 1), tasks = 0, n = job->copies ? job->cols : g->n, j = 0;
 
-  (void) n_threads;
-  while ((at = atomic_fetch_add (&job->next, 1)) < job->row_tasks * job->col_tasks)
-    if (run_task (job, at, scratch))
-      atomic_store (&job->bad, true);
+  do
+    {
+      struct mm_gemm part = sub_outputs (job, g, 0, g->m, j, least (n, g->n - j));
+
+      if (job->copies)
+        pack_together (job, &part, thread, n_threads);
+      tasks += job->row_tasks * job->col_tasks;
+      for (; at < tasks; at = atomic_fetch_add (&job->next, 1))
+        {
+          struct mm_gemm task = task_at (job, &part, at - (tasks - job->row_tasks * job->col_tasks));
+
+          if (run_task (&w, &task))
+            atomic_store (&job->bad, true);
+        }
+      j += n;
+      if (j < g->n)
+        mm_team_barrier (job->team);
+    }
+  while (j < g->n);
 }
 
 /* What ROWS by COLS tasks cost each of N_THREADS, in steps of one output.  */
@@ -236,21 +290,19 @@ grid_cost (const struct job *job, size_t rows, size_t cols, size_t n_threads)
   const struct mm_gemm *g = job->g;
   size_t mr = job->kernels->mr, nr = job->kernels->nr;
   size_t m = pieces (pieces (g->m, mr), rows) * mr, n = pieces (pieces (g->n, nr), cols) * nr;
-  size_t task = m * n + (g->a_step == 1 ? 0 : COPY_COST * m) + (g->b.padded ? 0 : PACK_COST * n);
 
-  return rows * cols / n_threads * task + (n_threads > 1 ? task / WAIT_PART : 0);
+  return rows * cols / n_threads * m * n + (n_threads > 1 ? m * n / WAIT_PART : 0);
 }
 
 /* The cheapest grid of a number of tasks for each thread; where equal, columns are split first.  Where operands are
-   copied one: tasks would copy the same values again and again, at memory's pace.  */
+   copied rows alone are split: each thread's tasks then copy rows of A that no other does.  */
 static void
 choose_grid (struct job *job, size_t n_threads)
 {
-  bool copies = job->g->a_step != 1 || !job->g->b.padded;
-  size_t best = SIZE_MAX, most = n_threads > 1 && !copies ? MOST_TASKS : 1;
+  size_t best = SIZE_MAX, most = n_threads > 1 ? MOST_TASKS : 1;
 
   for (size_t tasks = n_threads; tasks <= most * n_threads; tasks *= 2)
-    for (size_t rows = 1; rows <= tasks; rows++)
+    for (size_t rows = job->copies ? tasks : 1; rows <= tasks; rows++)
       if (tasks % rows == 0)
         {
           size_t cost = grid_cost (job, rows, tasks / rows, n_threads);
@@ -264,43 +316,64 @@ choose_grid (struct job *job, size_t n_threads)
         }
 }
 
-/* Sizes of blocks and of each thread's scratch.  */
+/* Sizes of blocks.  The second cache holds nc columns of B for MM_GEMM_K steps; or half of these, as much of A, and
+   what is fetched of the next A.  */
 static void
 choose_blocks (struct job *job)
 {
   const struct mm_gemm *g = job->g;
   size_t mr = job->kernels->mr, nr = job->kernels->nr, nc = job->kernels->nc;
-  size_t rows = least (pieces (pieces (g->m, mr), job->row_tasks), pieces (ROWS, mr)) * mr, block;
+
+  job->part = MM_GEMM_K;
+  job->rows = job->copies ? nc / 2 : ROWS;
+  job->nc = job->copies ? nc / 2 : nc;
+  job->cols = nc;
+  if (job->copies)
+    {
+      size_t fit = MOST_PACKED / (g->k ? g->k : 1);
+
+      job->cols = fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit;
+    }
+  /* Few rows: stay on a panel of B as long as the rows of A fit the cache.  */
+  else if (g->m < mr)
+    job->part = MM_GEMM_K * mr / (g->m ? g->m : 1);
+  job->rows = least (pieces (pieces (g->m, mr), job->row_tasks), pieces (job->rows, mr)) * mr;
+  job->cols = least (pieces (pieces (g->n, nr), job->col_tasks), pieces (job->cols, nr)) * nr;
+}
+
+/* Floats of each thread's scratch.  */
+static void
+choose_scratch (struct job *job)
+{
+  const struct mm_gemm *g = job->g;
+  size_t mr = job->kernels->mr, block = job->rows * job->cols;
   bool in_y = !g->residual && !g->fixed && g->k <= MM_CHAIN_CUT;
 
-  job->cols = g->a_step == 1 ? nc : WIDE;
-  job->part = MM_GEMM_K;
-  /* Few rows and nothing to copy: stay on a panel of B as long as the rows of A fit the cache.  */
-  if (g->m < mr && g->a_step == 1 && g->b.padded)
-    job->part = MM_GEMM_K * mr / (g->m ? g->m : 1);
-  block = rows * least (pieces (pieces (g->n, nr), job->col_tasks) * nr, job->cols);
   job->sums = g->k > job->part && !in_y ? block : 0;
   job->total = g->k > MM_CHAIN_CUT ? block : 0;
-  job->a = g->a_step == 1 ? 0 : rows / mr * MM_GEMM_A_PANEL (mr);
-  job->b = g->b.padded ? 0 : nc * MM_GEMM_K;
+  job->a = job->copies ? job->rows / mr * MM_GEMM_A_PANEL (mr) : 0;
+  job->b = job->copies ? job->cols * g->k : 0;
 }
 
 mm_status
 mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *product, bool *bad)
 {
   struct mm_cpu *cpu = mm_cpu_state (be);
-  size_t n_threads = (size_t) mm_team_size (cpu->team);
+  size_t n_threads = (size_t) mm_team_size (cpu->team), each;
   struct mm_gemm g = *product;
-  struct job job = { .kernels = cpu->kernels, .g = &g };
+  struct job job = { .team = cpu->team, .kernels = cpu->kernels, .g = &g };
   mm_status st;
 
   g.a_panel = cpu->kernels->mr * g.a_row;
+  job.copies = !g.b.padded;
   choose_grid (&job, n_threads);
   choose_blocks (&job);
-  st = mm_cpu_scratch (be, MM_SCRATCH_PRODUCT, n_threads,
-                       (job.sums + job.total + job.a + job.b) * sizeof (float), &job.scratch);
+  choose_scratch (&job);
+  each = job.sums + job.total + job.a;
+  st = mm_cpu_scratch (be, MM_SCRATCH_PRODUCT, n_threads * each + job.b, sizeof (float), &job.scratch);
   if (st < 0)
     return st;
+  job.b_panels = job.scratch + n_threads * each;
   mm_team_run (cpu->team, work, &job);
   if (bad && atomic_load (&job.bad))
     *bad = true;

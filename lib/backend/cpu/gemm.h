@@ -7,7 +7,8 @@
 
    The rows of A stay where they are: a panel of MR rows by MM_GEMM_K columns sits in the first cache
    while B streams by from the second, and its elements are broadcast one at a time.  B is read in panels
-   of NR columns, k by k: contiguous where it was packed (weights), else straight from its rows.  */
+   of NR columns, k by k.  Weights are packed that way once; for a weight's gradient both operands are copied
+   to panels on the way.  */
 
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
@@ -65,10 +66,10 @@ struct mm_gemm
   size_t a_row, a_step;
   size_t a_panel;               /* from MR rows to the next; mm_cpu_gemm sets it */
   struct mm_gemm_panels b;
-  /* What will be read after this, or NULL: as many rows of A; columns of B, NEXT_N of them, in panels like B's.
-     mm_cpu_gemm sets all three.  */
+  /* What will be read after this, or NULL: NEXT_M rows and NEXT_K steps of A, NEXT_A_STEP apart if A was copied to
+     panels; NEXT_N columns of B, in panels like B's.  mm_cpu_gemm sets all of them.  */
   const float *next_a, *next_b;
-  size_t next_n;
+  size_t next_m, next_k, next_n, next_a_step;
   const float *start, *total, *residual;        /* NULL: absent */
   size_t start_ld, total_ld, residual_ld;
   float *y;

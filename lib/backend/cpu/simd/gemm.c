@@ -10,8 +10,9 @@ enum
 {
   NV = MM_NR / 16,
   COPIED = MM_MR > 8 ? 16 : 8,  /* values of a register that holds MR */
+  UNROLL = MM_MR > 8 ? 1 : 4,   /* steps: adding to pointers takes the place of fmas where a step has few */
   B_AHEAD = 8,                  /* rows of B that are fetched before they are read */
-  COPY_AHEAD = 4                /* rows to copy, likewise */
+  COPY_STEPS = 32               /* steps copied at a time: runs of both memories */
 };
 
 static inline size_t
@@ -38,39 +39,70 @@ struct ahead
 
 enum fetch { NOTHING, TO_WRITE, TO_READ };
 
-/* N steps of MR chains: S += columns of A times rows of B.  With each a LINE is fetched, the next APART.  Rows of A
-   are reached from two of them: few enough distances for the registers.  */
+MM_INLINE void
+fetch_line (enum fetch fetch, const char *line)
+{
+  if (fetch == TO_WRITE)
+    __builtin_prefetch (line, 1);
+  else if (fetch == TO_READ)
+    __builtin_prefetch (line, 0, 2);
+}
+
+/* One step of MR chains: S += a column of A, whose rows are reached from LOW and HIGH, times the row of B at AT.  */
+MM_INLINE void
+step (size_t mr, size_t nv, const float *low, const float *high, size_t a_row, const float *at, size_t b_step,
+      v16 s[MM_MR][NV])
+{
+  v16 row[NV];
+
+#pragma GCC unroll 2
+  for (size_t v = 0; v < nv; v++)
+    {
+      row[v] = v16_load (at + 16 * v);
+      __builtin_prefetch (at + B_AHEAD * b_step + 16 * v);
+    }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < mr; i++)
+    {
+      v16 x = v16_set1 (i < mr / 2 ? low[i * a_row] : high[(i - mr / 2) * a_row]);
+
+#pragma GCC unroll 2
+      for (size_t v = 0; v < nv; v++)
+        s[i][v] = v16_fma (x, row[v], s[i][v]);
+    }
+}
+
+/* N steps.  With each a LINE is fetched, the next APART.  Rows of A are reached from two of them: few enough
+   distances for the registers.  */
 MM_INLINE void
 run_steps (size_t mr, size_t nv, size_t n, const float **a, size_t a_row, size_t a_step, const float **b, size_t b_step,
            v16 s[MM_MR][NV], enum fetch fetch, const char *line, size_t apart)
 {
   const float *low = *a, *high = *a + mr / 2 * a_row, *at = *b;
+  size_t unroll = mr == MM_MR ? UNROLL : 1;
 
   *a += n * a_step;
   *b += n * b_step;
+  for (; n >= unroll; n -= unroll)
+    {
+#pragma GCC unroll 4
+      for (size_t u = 0; u < unroll; u++)
+        {
+          fetch_line (fetch, line + u * apart);
+          step (mr, nv, low + u * a_step, high + u * a_step, a_row, at + u * b_step, b_step, s);
+          /* The next step's loads stay behind: their registers are in use.  */
+          if (unroll > 1)
+            __asm__ volatile ("" : : : "memory");
+        }
+      low += unroll * a_step;
+      high += unroll * a_step;
+      at += unroll * b_step;
+      line += unroll * apart;
+    }
   for (; n > 0; n--)
     {
-      v16 row[NV];
-
-#pragma GCC unroll 2
-      for (size_t v = 0; v < nv; v++)
-        {
-          row[v] = v16_load (at + 16 * v);
-          __builtin_prefetch (at + B_AHEAD * b_step + 16 * v);
-        }
-      if (fetch == TO_WRITE)
-        __builtin_prefetch (line, 1);
-      else if (fetch == TO_READ)
-        __builtin_prefetch (line, 0, 2);
-#pragma GCC unroll 16
-      for (size_t i = 0; i < mr; i++)
-        {
-          v16 x = v16_set1 (i < mr / 2 ? low[i * a_row] : high[(i - mr / 2) * a_row]);
-
-#pragma GCC unroll 2
-          for (size_t v = 0; v < nv; v++)
-            s[i][v] = v16_fma (x, row[v], s[i][v]);
-        }
+      fetch_line (fetch, line);
+      step (mr, nv, low, high, a_row, at, b_step, s);
       low += a_step;
       high += a_step;
       at += b_step;
@@ -238,20 +270,22 @@ finish (const struct mm_gemm *g, size_t i0, size_t j0, size_t rows, size_t cols,
 void
 mm_kernel (gemm_copy) (const float *a, size_t a_step, size_t rows, size_t k, float *panels)
 {
-  for (size_t t = 0; t < k; t++, a += a_step)
+  for (size_t t0 = 0; t0 < k; t0 += COPY_STEPS)
     {
-      float *to = panels + t * MM_MR;
-      size_t i = 0;
+      size_t end = least (t0 + COPY_STEPS, k), i = 0;
+      float *to = panels + t0 * MM_MR;
 
       /* Whole registers: what is too much lies where the next column goes, or behind the panel.  */
       for (; i + COPIED <= rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
-        {
-          __builtin_prefetch (a + COPY_AHEAD * a_step + i);
-          __builtin_memcpy (to, a + i, COPIED * sizeof *a);
-        }
+        for (size_t t = t0; t < end; t++)
+          {
+            __builtin_prefetch (a + (t + COPY_STEPS) * a_step + i, 0, 2);
+            __builtin_memcpy (to + (t - t0) * MM_MR, a + t * a_step + i, COPIED * sizeof *a);
+          }
       for (; i < rows; i += MM_MR, to += MM_GEMM_A_PANEL (MM_MR))
-        for (size_t r = 0; r < MM_MR && i + r < rows; r++)
-          to[r] = a[i + r];
+        for (size_t t = t0; t < end; t++)
+          for (size_t r = 0; r < MM_MR && i + r < rows; r++)
+            to[(t - t0) * MM_MR + r] = a[t * a_step + i + r];
     }
 }
 
@@ -276,41 +310,47 @@ pack_columns (const float *b, size_t ld, size_t k, size_t n, float *panel)
       }
 }
 
-/* The same of columns that lie side by side in rows LD apart.  */
+/* Steps [T, END) of the same, of columns that lie side by side in rows LD apart.  */
 static void
-pack_rows (const float *b, size_t ld, size_t k, size_t n, float *panel)
+pack_rows (const float *b, size_t ld, size_t t, size_t end, size_t n, float *panel)
 {
-  for (size_t t = 0; t < k; t++)
+  for (; t < end; t++)
     for (size_t l = 0; l < MM_NR; l += 16)
-      v16_store (panel + t * MM_NR + l,
-                 n == MM_NR ? v16_load (b + t * ld + l)
-                 : v16_load_n (b + t * ld + l, l >= n ? 0 : n - l < 16 ? n - l : 16));
+      {
+        __builtin_prefetch (b + (t + COPY_STEPS) * ld + l, 0, 2);
+        v16_store (panel + t * MM_NR + l,
+                   n == MM_NR ? v16_load (b + t * ld + l)
+                   : v16_load_n (b + t * ld + l, l >= n ? 0 : n - l < 16 ? n - l : 16));
+      }
 }
 
 void
 mm_kernel (gemm_pack) (const float *b, size_t ld, bool transposed, size_t k, size_t cols, float *panels)
 {
-  for (size_t j = 0; j < cols; j += MM_NR, panels += k * MM_NR)
-    if (transposed)
-      pack_columns (b + j * ld, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
-    else
-      pack_rows (b + j, ld, k, cols - j < MM_NR ? cols - j : MM_NR, panels);
+  if (transposed)
+    for (size_t j = 0; j < cols; j += MM_NR, panels += k * MM_NR)
+      pack_columns (b + j * ld, ld, k, least (cols - j, MM_NR), panels);
+  else
+    for (size_t t = 0; t < k; t += COPY_STEPS)
+      for (size_t j = 0; j < cols; j += MM_NR)
+        pack_rows (b + j, ld, t, least (t + COPY_STEPS, k), least (cols - j, MM_NR), panels + j * k);
 }
 
 /* Lines of the tile of MM_NR values of SIZE bytes at P, rows LD apart.  */
 static struct lines
 tile_lines (const void *p, size_t size, size_t rows, size_t ld)
 {
-  return (struct lines) { p, MM_NR * size / 64, 64, rows, ld * size };
+  return (struct lines) { .at = p, .n = MM_NR * size / 64, .apart = 64, .steps = rows, .step = ld * size };
 }
 
 /* What to fetch during tile (I, J): of the outputs, the sums of the next tile, which it may start from, or the
-   integers that this one is added to; its residual; its shares of the rows of A's next panel and of the next
-   columns of B.  */
+   integers that this one is added to; its residual; its shares of the rows of A's next panel, or of the columns to be
+   copied next, and of the next columns of B.  */
 static struct ahead
 look_ahead (const struct mm_gemm *g, size_t i, size_t j)
 {
-  size_t rows = least (MM_MR, g->m - i);
+  size_t rows = least (MM_MR, g->m - i), row = i / MM_MR, col = j / MM_NR;
+  size_t n_rows = (g->m + MM_MR - 1) / MM_MR, n_cols = (g->n + MM_NR - 1) / MM_NR;
   struct ahead ahead = { 0 };
 
   if (g->fixed)
@@ -322,21 +362,28 @@ look_ahead (const struct mm_gemm *g, size_t i, size_t j)
   if (g->a_step == 1)
     {
       bool last = i + MM_MR >= g->m;
-      const float *a = last ? g->next_a : g->a + (i / MM_MR + 1) * g->a_panel;
-      size_t next = !last ? least (MM_MR, g->m - i - MM_MR) : g->next_a ? least (MM_MR, g->m) : 0;
-      size_t tiles = (g->n + MM_NR - 1) / MM_NR, at = j / MM_NR;
-      size_t from = at * next / tiles, to = (at + 1) * next / tiles;
+      const float *a = last ? g->next_a : g->a + (row + 1) * g->a_panel;
+      size_t next = least (MM_MR, last ? g->next_m : g->m - i - MM_MR);
+      size_t from = col * next / n_cols, to = (col + 1) * next / n_cols;
 
-      ahead.read[1] = (struct lines) { (const char *) (a + from * g->a_row), to - from,
-                                       g->a_row * sizeof *g->a, g->k / 16, 64 };
+      ahead.read[1] = (struct lines) { .at = (const char *) (a + from * g->a_row), .n = to - from,
+                                       .apart = g->a_row * sizeof *g->a, .steps = g->k / 16, .step = 64 };
+    }
+  else if (g->next_a)
+    {
+      size_t tile = row * n_cols + col, tiles = n_rows * n_cols;
+      size_t from = tile * g->next_k / tiles, to = (tile + 1) * g->next_k / tiles;
+
+      ahead.read[1] = (struct lines) { .at = (const char *) (g->next_a + from * g->next_a_step), .n = to - from,
+                                       .apart = g->next_a_step * sizeof *g->a, .steps = g->next_m / 16 + 1,
+                                       .step = 64 };
     }
   if (j < g->next_n && g->next_b)
     {
-      size_t panels = (g->m + MM_MR - 1) / MM_MR, lines = g->k * MM_NR / 16, at = i / MM_MR;
-      size_t from = at * lines / panels, to = (at + 1) * lines / panels;
+      size_t lines = g->k * MM_NR / 16, from = row * lines / n_rows, to = (row + 1) * lines / n_rows;
 
-      ahead.read[2] = (struct lines) { (const char *) (g->next_b + j / MM_NR * g->b.panel + from * 16), 1, 0,
-                                       to - from, 64 };
+      ahead.read[2] = (struct lines) { .at = (const char *) (g->next_b + col * g->b.panel + from * 16), .n = 1,
+                                       .steps = to - from, .step = 64 };
     }
   return ahead;
 }
