@@ -1,8 +1,8 @@
 /* attention_grad.c -- the gradient of attention by strips of queries.
    SPDX-License-Identifier: Apache-2.0
 
-   For each head of the group and each strip, ascending: probabilities P again and a = do v in panels of
-   keys, S = P (a - D), then dq = S k at once, while dk and dv of the group's keys go on with their chains
+   For each head of the group and each strip, ascending: on tiles of a panel of keys probabilities P again,
+   a = do v and S = P (a - D); then dq = S k at once, while dk and dv of the group's keys go on with their chains
    over (head, query): their float32 sums stay in scratch between strips.  */
 
 #include "attention.h"
@@ -101,78 +101,83 @@ pack_keys (struct backward *b, const struct pass *pass, size_t high)
 
 /* ---- a strip ---- */
 
-/* t = q k and a = do v of the pairs that tiles of the strip see.  */
-static void
-score_strip (const struct backward *b, const struct pass *pass, const struct strip *strip)
-{
-  for (size_t j = pass->low; j < strip->high; j += MM_NR)
-    for (size_t t = 0; t < strip->n; t += MM_MR)
-      {
-        size_t rows = least (strip->n - t, MM_MR), at = t * b->ld + j - pass->low;
-
-        if (j >= strip->i + t + rows)
-          continue;
-        mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->q, strip->i + t, strip->h), b->q.ld, 1,
-                               b->keys_t + j * b->hd, MM_NR, NULL, 0, b->p + at, b->ld);
-        mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->d_o, strip->i + t, strip->h),
-                               b->d_o.ld, 1, b->values_t + j * b->hd, MM_NR, NULL, 0, b->s + at, b->ld);
-      }
-}
-
-/* Numbers of one query in every lane.  */
+/* Numbers of one query: of its softmax, and D.  */
 struct query
 {
-  v16 scale, m, u, d;
+  float m, u, d;
 };
 
-/* From t and a in *P and *S to p and s.  */
-MM_INLINE void
-probabilities16 (const struct query *q, v16 *p, v16 *s)
+static struct query
+query_numbers (const struct backward *b, size_t i, size_t h)
 {
-  *p = v16_mul (v16_exp (v16_sub (v16_mul (*p, q->scale), q->m)), q->u);
-  *s = v16_mul (*p, v16_sub (*s, q->d));
+  const float *stats = b->stats + 2 * ((b->part->segment.q0 + i) * b->heads.n_heads + h);
+
+  return (struct query) { stats[0], stats[1],
+                          lanes_dot (query_row (b, b->d_o, i, h), query_row (b, b->o, i, h), b->hd) };
 }
 
-static void
-probabilities (const struct query *q, float *p, float *s, size_t n)
+/* From t and a of MM_NR keys to p and s; +0 where the query sees only the first N.  */
+MM_INLINE void
+probabilities (v16 scale, const struct query *q, const float *t, const float *a, size_t n, float *p, float *s)
 {
-  size_t j = 0;
+  v16 m = v16_set1 (q->m), u = v16_set1 (q->u), d = v16_set1 (q->d);
 
-  for (; j + 16 <= n; j += 16)
+#pragma GCC unroll 2
+  for (size_t l = 0; l < MM_NR; l += 16)
     {
-      v16 pj = v16_load (p + j), sj = v16_load (s + j);
+      v16 pl = v16_mul (v16_exp (v16_sub (v16_mul (v16_load (t + l), scale), m)), u);
+      v16 sl = v16_mul (pl, v16_sub (v16_load (a + l), d));
 
-      probabilities16 (q, &pj, &sj);
-      v16_store (p + j, pj);
-      v16_store (s + j, sj);
+      if (n < l + 16)
+        {
+          m16 seen = m16_first (n < l ? 0 : n - l);
+
+          pl = v16_select (seen, pl, v16_zero ());
+          sl = v16_select (seen, sl, v16_zero ());
+        }
+      v16_store (p + l, pl);
+      v16_store (s + l, sl);
     }
-  if (j < n)
+}
+
+/* P and S of ROWS queries from T of the strip on, whose numbers are QUERIES, and the panel of keys from J on: t = q k
+   and a = do v on tiles that stay in the first cache, then their probabilities.  */
+static void
+probability_tile (const struct backward *b, const struct pass *pass, const struct strip *strip, size_t t, size_t rows,
+                  size_t j, const struct query *queries)
+{
+  float scores[MM_MR * MM_NR] __attribute__ ((__aligned__ (64))), a[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
+  size_t i = strip->i + t, at = t * b->ld + j - pass->low;
+  v16 scale = v16_set1 (score_scale (b->hd));
+
+  if (j >= i + rows)            /* nobody sees them */
     {
-      v16 pj = v16_load_n (p + j, n - j), sj = v16_load_n (s + j, n - j);
-
-      probabilities16 (q, &pj, &sj);
-      v16_store_n (p + j, pj, n - j);
-      v16_store_n (s + j, sj, n - j);
+      for (size_t r = 0; r < rows; r++)
+        {
+          zero_row (b->p + at + r * b->ld, 0, MM_NR);
+          zero_row (b->s + at + r * b->ld, 0, MM_NR);
+        }
+      return;
     }
+  mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->q, i, strip->h), b->q.ld, 1, b->keys_t + j * b->hd, MM_NR,
+                         NULL, 0, scores, MM_NR);
+  mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->d_o, i, strip->h), b->d_o.ld, 1, b->values_t + j * b->hd,
+                         MM_NR, NULL, 0, a, MM_NR);
+  for (size_t r = 0; r < rows; r++)
+    probabilities (scale, &queries[r], scores + r * MM_NR, a + r * MM_NR, i + r + 1 < j ? 0 : i + r + 1 - j,
+                   b->p + at + r * b->ld, b->s + at + r * b->ld);
 }
 
 static void
 probability_strip (const struct backward *b, const struct pass *pass, const struct strip *strip)
 {
-  for (size_t t = 0; t < strip->n; t++)
-    {
-      size_t i = strip->i + t, n = least (i + 1, strip->high) - pass->low;
-      const float *stats = b->stats + 2 * ((b->part->segment.q0 + i) * b->heads.n_heads + strip->h);
-      float *p = b->p + t * b->ld, *s = b->s + t * b->ld;
-      struct query query = {
-        v16_set1 (score_scale (b->hd)), v16_set1 (stats[0]), v16_set1 (stats[1]),
-        v16_set1 (lanes_dot (query_row (b, b->d_o, i, strip->h), query_row (b, b->o, i, strip->h), b->hd))
-      };
+  struct query queries[MOST_QUERIES];
 
-      probabilities (&query, p, s, n);
-      zero_row (p, n, strip->high - pass->low);
-      zero_row (s, n, strip->high - pass->low);
-    }
+  for (size_t t = 0; t < strip->n; t++)
+    queries[t] = query_numbers (b, strip->i + t, strip->h);
+  for (size_t j = pass->low; j < strip->high; j += MM_NR)
+    for (size_t t = 0; t < strip->n; t += MM_MR)
+      probability_tile (b, pass, strip, t, least (strip->n - t, MM_MR), j, queries + t);
 }
 
 static void
@@ -180,8 +185,8 @@ grad_queries (const struct backward *b, const struct strip *strip)
 {
   float sums[MM_MR * MM_NR];
 
-  for (size_t d = 0; d < b->width; d += MM_NR)
-    for (size_t t = 0; t < strip->n; t += MM_MR)
+  for (size_t t = 0; t < strip->n; t += MM_MR)
+    for (size_t d = 0; d < b->width; d += MM_NR)
       {
         size_t rows = least (strip->n - t, MM_MR);
 
@@ -201,8 +206,8 @@ add_to_keys (const struct backward *b, const struct pass *pass, const struct str
 {
   size_t from = pass->k_from, to = least (pass->k_to, strip->high);
 
-  for (size_t d = 0; d < b->width; d += MM_NR)
-    for (size_t j = from; j < to; j += MM_MR)
+  for (size_t j = from; j < to; j += MM_MR)
+    for (size_t d = 0; d < b->width; d += MM_NR)
       {
         size_t skip = j > strip->i ? j - strip->i : 0;
         float *tile = sum + (j - from) * b->width + d;
@@ -217,7 +222,6 @@ add_to_keys (const struct backward *b, const struct pass *pass, const struct str
 static void
 run_strip (struct backward *b, const struct pass *pass, const struct strip *strip)
 {
-  score_strip (b, pass, strip);
   probability_strip (b, pass, strip);
   if (pass->want_q)
     grad_queries (b, strip);
