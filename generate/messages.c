@@ -43,6 +43,13 @@ read_member (struct mm_input *in, char **text, size_t *size)
   return MM_OK;
 }
 
+/* Bytes of the mark U+FEFF that editors of some systems begin a file with.  */
+static size_t
+mark_size (const char *text, size_t size)
+{
+  return size >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 static mm_status
 read_conversation (const char *path, struct mm_chat **c)
 {
@@ -56,7 +63,7 @@ read_conversation (const char *path, struct mm_chat **c)
     st = read_member (in, &text, &size);
   if (st == MM_OK)
     {
-      st = mm_chat_parse (name, text, size, c);
+      st = mm_chat_parse (name, text + mark_size (text, size), size - mark_size (text, size), c);
       if (st == MM_EFORMAT)
         st = mm_fail_prefix (st, "want one conversation, an object or array of JSON");
     }

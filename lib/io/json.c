@@ -42,6 +42,16 @@ nesting (const char *text, size_t size)
   return deepest;
 }
 
+static bool
+is_blank (const char *text, size_t size)
+{
+  size_t i = 0;
+
+  while (i < size && memchr (" \t\r\n", text[i], 4))
+    i++;
+  return i == size;
+}
+
 mm_status
 mm_json_parse (const char *name, const char *text, size_t size, json_t **out)
 {
@@ -55,6 +65,11 @@ mm_json_parse (const char *name, const char *text, size_t size, json_t **out)
     return MM_OK;
   if (json_error_code (&error) == json_error_out_of_memory)
     return mm_fail (MM_ENOMEM, "%s: no memory", name);
+  if (is_blank (text, size))
+    return mm_fail (MM_EFORMAT, "%s: is empty, want JSON", name);
+  /* Jansson's own words are for programmers.  */
+  if (json_error_code (&error) == json_error_null_character)
+    strcpy (error.text, "\\u0000 (NUL), which a text must not hold");
   if (size == 0 || !memchr (text, '\n', size))
     return mm_fail (MM_EFORMAT, "%s: byte %d: %s", name, error.position, error.text);
   return mm_fail (MM_EFORMAT, "%s: line %d, column %d: %s", name, error.line, error.column, error.text);

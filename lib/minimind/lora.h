@@ -75,10 +75,10 @@ struct mm_lora_module mm_lora_module (const struct mm_model *m, uint32_t layer, 
 struct mm_adapter;
 
 /* Open the folder DIR of an adapter for a model of shape C.  Tensors and their shapes must be those of C's linear
-   layers, A and B of each; ranks are the tensors', the scale is the configuration's (lora_alpha,
-   alpha_pattern, use_rslora).  MM_EUNSUP for what changes the mathematics (DoRA, biases, other modules saved
-   ...), by name; MM_ESHAPE for another model's; MM_EFORMAT for what is damaged, a value that is not finite
-   included; MM_ENOENT, MM_EIO.  */
+   layers, A and B of each; ranks are the tensors', and the configuration's where it gives any (r, rank_pattern); the
+   scale is the configuration's (lora_alpha, alpha_pattern, use_rslora).  MM_EUNSUP for what changes the mathematics
+   (DoRA, biases, other modules saved ...), by name; MM_ESHAPE for another model's; MM_EFORMAT for what is damaged or
+   does not agree, a value that is not finite included; MM_ENOENT, MM_EIO.  */
 mm_status mm_adapter_open (const char *dir, const struct mm_model_config *c, struct mm_adapter **a) MM_NODISCARD;
 void mm_adapter_close (struct mm_adapter *a);   /* accepts NULL */
 
@@ -97,8 +97,8 @@ mm_status mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m) MM_
    differs.  */
 mm_status mm_adapter_put (const struct mm_adapter *a, struct mm_model *m) MM_NODISCARD;
 
-/* Check the adapter folder DIR without its base: the configuration, each A with a B of its rank, all values finite.
-   The statuses of mm_adapter_open.  */
+/* Check the adapter folder DIR without its base: the configuration, each A with a B of its rank, which is the
+   configuration's too, all values finite.  The statuses of mm_adapter_open.  */
 mm_status mm_adapter_verify (const char *dir) MM_NODISCARD;
 
 /* DELTA [out, in] += WEIGHT * s * B A of a module, in double; *HAS false, and nothing is done, where A has no

@@ -43,11 +43,15 @@ static bool
 parse_name (const struct mm_model_config *c, const char *name, uint32_t *layer, enum mm_lora_target *target,
             char *which)
 {
+  char digits[10];
   int at = 0;
-  unsigned l;
+  unsigned long l;
 
   if (strncmp (name, prefix, sizeof prefix - 1) != 0
-      || sscanf (name + sizeof prefix - 1, "model.layers.%9u.%n", &l, &at) != 1 || at == 0 || l >= c->n_layers)
+      || sscanf (name + sizeof prefix - 1, "model.layers.%9[0-9].%n", digits, &at) != 1 || at == 0)
+    return false;
+  l = strtoul (digits, NULL, 10);
+  if (l >= c->n_layers || (digits[0] == '0' && digits[1]))
     return false;
   name += sizeof prefix - 1 + at;
   for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
@@ -58,7 +62,7 @@ parse_name (const struct mm_model_config *c, const char *name, uint32_t *layer, 
       if (strncmp (name, path, n) == 0
           && (strcmp (name + n, ".lora_A.weight") == 0 || strcmp (name + n, ".lora_B.weight") == 0))
         {
-          *layer = l;
+          *layer = (uint32_t) l;
           *target = t;
           *which = name[n + sizeof ".lora_" - 1];
           return true;
@@ -146,17 +150,26 @@ read_values (struct source *s, struct mm_adapter *a)
   return st;
 }
 
-/* Hashes: the file's own, and what it says of its base.  */
+/* What the file says of its base into *BASE, NULL where it says nothing.  */
+static mm_status
+read_base (const struct source *s, const char **base)
+{
+  *base = mm_safetensors_meta (s->file, "base_sha256");
+  if (*base && (strlen (*base) != MM_SHA256_TEXT - 1 || strspn (*base, "0123456789abcdef") != MM_SHA256_TEXT - 1))
+    return mm_fail (MM_EFORMAT, "%s: base_sha256: want 64 hexadecimal digits, found \"%.80s\"", s->path, *base);
+  return MM_OK;
+}
+
+/* Hashes: the file's own, and its base's.  */
 static mm_status
 read_identity (struct source *s, struct mm_adapter *a)
 {
-  const char *base = mm_safetensors_meta (s->file, "base_sha256");
+  const char *base;
+  mm_status st = read_base (s, &base);
 
-  if (base && strlen (base) != MM_SHA256_TEXT - 1)
-    return mm_fail (MM_EFORMAT, "%s: base_sha256: want 64 digits, found %zu characters", s->path, strlen (base));
-  if (base)
+  if (st == MM_OK && base)
     strcpy (a->base_sha256, base);
-  return mm_sha256_file (s->path, a->sha256);
+  return st < 0 ? st : mm_sha256_file (s->path, a->sha256);
 }
 
 static void
@@ -247,6 +260,25 @@ check_pair (const struct source *s, const struct mm_tensor *t)
   return MM_OK;
 }
 
+/* The configuration agrees with tensor T, whose partner is there.  */
+static mm_status
+check_module (const struct source *s, const struct mm_tensor *t)
+{
+  size_t begin = strncmp (t->name, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
+  char *module = strndup (t->name + begin, strlen (t->name + begin) - strlen (".lora_A.weight"));
+  bool is_a = t->name[strlen (t->name) - strlen ("A.weight")] == 'A';
+  uint64_t rank = t->shape[is_a ? 0 : 1];
+  float scale;
+  mm_status st = module ? MM_OK : mm_fail (MM_ENOMEM, "%s: no memory", s->path);
+
+  if (st == MM_OK && rank > UINT32_MAX)
+    st = mm_fail (MM_ESHAPE, "%s: %.120s: a rank of %llu", s->path, t->name, (unsigned long long) rank);
+  if (st == MM_OK)
+    st = mm_adapter_config_scale (s->config_path, s->config, module, (uint32_t) rank, &scale);
+  free (module);
+  return st;
+}
+
 static mm_status
 check_tensor (const struct source *s, const struct mm_tensor *t)
 {
@@ -254,6 +286,8 @@ check_tensor (const struct source *s, const struct mm_tensor *t)
   size_t size = st == MM_OK ? (size_t) (t->shape[0] * t->shape[1]) : 0;
   float *values = NULL;
 
+  if (st == MM_OK)
+    st = check_module (s, t);
   if (st == MM_OK)
     st = mm_alloc ("a tensor", size, sizeof *values, &values);
   if (st == MM_OK)
@@ -266,8 +300,11 @@ mm_status
 mm_adapter_verify (const char *dir)
 {
   struct source s = { .shape = NULL };
+  const char *base;
   mm_status st = open_files (dir, &s);
 
+  if (st == MM_OK)
+    st = read_base (&s, &base);
   if (st == MM_OK && mm_safetensors_count (s.file) == 0)
     st = mm_fail (MM_EFORMAT, "%s: an adapter without tensors", s.path);
   for (size_t i = 0; st == MM_OK && i < mm_safetensors_count (s.file); i++)

@@ -80,9 +80,9 @@ mm_adapter_config_check (const char *name, const json_t *config)
   return MM_OK;
 }
 
-/* Does the pattern KEY name MODULE, as PEFT matches it: wholly, or behind a dot?  */
+/* Does the pattern KEY, of the field WHAT, name MODULE, as PEFT matches it: wholly, or behind a dot?  */
 static mm_status
-names_module (const char *name, const char *key, const char *module, bool *found)
+names_module (const char *name, const char *what, const char *key, const char *module, bool *found)
 {
   char *pattern;
   int error;
@@ -95,7 +95,7 @@ names_module (const char *name, const char *key, const char *module, bool *found
   code = pcre2_compile ((PCRE2_SPTR) pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &error, &offset, NULL);
   free (pattern);
   if (!code)
-    return mm_fail (MM_EUNSUP, "%s: alpha_pattern: \"%.60s\" is no pattern", name, key);
+    return mm_fail (MM_EUNSUP, "%s: %s: \"%.60s\" is no pattern", name, what, key);
   match = pcre2_match_data_create_from_pattern (code, NULL);
   error = match ? pcre2_match (code, (PCRE2_SPTR) module, PCRE2_ZERO_TERMINATED, 0, 0, match, NULL)
                 : PCRE2_ERROR_NOMEMORY;
@@ -103,35 +103,67 @@ names_module (const char *name, const char *key, const char *module, bool *found
   pcre2_code_free (code);
   *found = error > 0;
   if (error < 0 && error != PCRE2_ERROR_NOMATCH)
-    return mm_fail (MM_EUNSUP, "%s: alpha_pattern: \"%.60s\" takes too long", name, key);
+    return mm_fail (MM_EUNSUP, "%s: %s: \"%.60s\" takes too long", name, what, key);
   return MM_OK;
+}
+
+/* What the patterns in the field WHAT say of MODULE: the first that names it counts; *VALUE stays where none does.  */
+static mm_status
+read_pattern (const char *name, const json_t *config, const char *what, const char *module, double *value)
+{
+  const json_t *patterns = json_object_get (config, what);
+  const char *key;
+  json_t *number;
+
+  if (patterns && !json_is_object (patterns) && !json_is_null (patterns))
+    return mm_fail (MM_EFORMAT, "%s: %s: want an object of patterns and numbers", name, what);
+  json_object_foreach ((json_t *) patterns, key, number)
+    {
+      bool found = false;
+      mm_status st = names_module (name, what, key, module, &found);
+
+      if (st < 0)
+        return st;
+      if (found && !json_is_number (number))
+        return mm_fail (MM_EFORMAT, "%s: %s: \"%.60s\": want a number", name, what, key);
+      if (found)
+        {
+          *value = json_number_value (number);
+          break;
+        }
+    }
+  return MM_OK;
+}
+
+/* The rank that the configuration gives MODULE is RANK, its tensors'.  One that gives none has no say.  */
+static mm_status
+check_rank (const char *name, const json_t *config, const char *module, uint32_t rank)
+{
+  double r = rank;
+  mm_status st = mm_json_number (name, config, "r", false, &r);
+
+  if (st == MM_OK)
+    st = read_pattern (name, config, "rank_pattern", module, &r);
+  if (st == MM_OK && r != rank)
+    st = mm_fail (MM_EFORMAT, "%s: gives %s the rank %g, but its tensors have %u", name, module, r, rank);
+  return st;
 }
 
 mm_status
 mm_adapter_config_scale (const char *name, const json_t *config, const char *module, uint32_t rank, float *scale)
 {
   double alpha = 8;             /* PEFT's default */
-  bool rslora = false, found = false;
-  const json_t *pattern = json_object_get (config, "alpha_pattern");
-  const char *key;
-  json_t *value;
+  bool rslora = false;
   mm_status st = mm_json_number (name, config, "lora_alpha", false, &alpha);
 
   if (st == MM_OK)
     st = mm_json_bool (name, config, "use_rslora", false, &rslora);
+  if (st == MM_OK)
+    st = read_pattern (name, config, "alpha_pattern", module, &alpha);
+  if (st == MM_OK)
+    st = check_rank (name, config, module, rank);
   if (st < 0)
     return st;
-  json_object_foreach ((json_t *) pattern, key, value)
-    {
-      st = names_module (name, key, module, &found);
-      if (st < 0)
-        return st;
-      if (found)
-        {
-          alpha = json_number_value (value);
-          break;
-        }
-    }
   *scale = (float) (alpha / (rslora ? sqrt ((double) rank) : (double) rank));
   if (!isfinite (*scale) || *scale == 0)
     return mm_fail (MM_EFORMAT, "%s: lora_alpha: want a number that is not 0, found %g", name, alpha);

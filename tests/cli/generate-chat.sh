@@ -19,6 +19,9 @@ answer --messages=hi.json --max-tokens=40 >hi || exit 99
 ok "an answer" test -s hi
 ok "the same from standard input" sh -c 'minimind-generate --model=model --chat-template=chatml --messages=- \
    --max-tokens=40 <hi.json | cmp - hi'
+{ printf '\357\273\277'; cat hi.json; } >mark.json
+ok "the same behind a byte order mark" sh -c 'minimind-generate --model=model --chat-template=chatml --messages=mark.json \
+   --max-tokens=40 | cmp - hi'
 gzip -c hi.json >hi.json.gz
 ok "the same from a compressed file" sh -c 'minimind-generate --model=model --chat-template=chatml \
    --messages=hi.json.gz --max-tokens=40 | cmp - hi'
@@ -215,6 +218,9 @@ refused "one of other mathematics" 65 dora answer --adapter=dora --messages=hi.j
 bad () { echo "$4" >bad.json; refused "$1" "$2" "$3" answer --messages=bad.json; }
 
 bad "no JSON" 65 'bad.json: line' '{"messages": '
+bad "nothing" 65 'bad.json: is empty, want JSON' ' '
+printf '[{"role": "user", "content": "a%su0000"}]\n' '\' >bad.json
+refused "U+0000" 65 'bad.json: line 1.*u0000 (NUL), which a text must not hold' answer --messages=bad.json
 bad "no conversation" 65 'bad.json: no conversation' '{"text": "Hi"}'
 bad "no turns" 65 'bad.json' '[]'
 bad "nothing asked" 65 'bad.json: nothing is asked' '[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]'

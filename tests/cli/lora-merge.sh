@@ -60,6 +60,29 @@ refused "too large for float16" 65 'not finite as F16' merge -q --adapter=huge -
 refused "not a number" 65 'not finite' merge --adapter=nan -o out
 mkdir broken && cp one/* broken && sed 's/"use_dora": false/"use_dora": true/' one/adapter_config.json >broken/adapter_config.json
 refused "DoRA" 65 'use_dora: this variant' merge --adapter=broken -o out
+# other_config NAME PATTERN SED: with such a configuration neither it is merged nor it is sound.
+other_config ()
+{
+  sed "$3" one/adapter_config.json >broken/adapter_config.json
+  refused "$1" 65 "$2" merge --adapter=broken -o out
+  refused "$1: ckpt-inspect --verify" 65 "$2" minimind-ckpt-inspect --verify broken
+}
+other_config "alpha that is text" 'lora_alpha: want a number' 's/"lora_alpha": 4/"lora_alpha": "x"/'
+other_config "no alpha" 'lora_alpha: want a number that is not 0' 's/"lora_alpha": 4/"lora_alpha": 0/'
+other_config "an alpha of text for some" 'alpha_pattern: "q_proj": want a number' 's/"alpha_pattern": {}/"alpha_pattern": {"q_proj": "x"}/'
+other_config "another rank" 'gives model.layers.[01].*_proj the rank 3, but its tensors have 2' 's/"r": 2/"r": 3/'
+other_config "half a rank" 'the rank 2.5, but' 's/"r": 2/"r": 2.5/'
+other_config "another rank of some" 'gives model.layers.1.self_attn.v_proj the rank 1' \
+  's/"rank_pattern": {}/"rank_pattern": {"1.self_attn.v_proj": 1}/'
+other_config "a rank's pattern that is none" 'rank_pattern: "(" is no pattern' 's/"rank_pattern": {}/"rank_pattern": {"(": 1}/'
+sed '/"r": 2/d' one/adapter_config.json >broken/adapter_config.json
+ok "a configuration without a rank" run merge -q --adapter=broken -o no-rank
+cp one/adapter_config.json broken
+LC_ALL=C sed 's/layers\.1\.mlp/layers.01.mlp/; s/}} /}}/' one/adapter_model.safetensors >broken/adapter_model.safetensors
+refused "a layer by another number" 65 'layers.01.mlp.* is no A or B of a linear layer' merge --adapter=broken -o out
+cp one/* broken && LC_ALL=C sed -i 's/\("base_sha256":"\)[0-9a-f]/\1z/' broken/adapter_model.safetensors
+refused "a hash that is none" 65 'base_sha256: want 64 hexadecimal digits' merge --adapter=broken -o out
+ok "which ckpt-inspect sees, too" status_is 65 minimind-ckpt-inspect --verify broken
 printf '{' >broken/adapter_config.json
 refused "a damaged configuration" 65 'adapter_config.json: byte 1' merge --adapter=broken -o out
 cp one/adapter_config.json broken && head -c 900 one/adapter_model.safetensors >broken/adapter_model.safetensors

@@ -35,7 +35,9 @@ test_parse (void)
 
   ok (parse ("{\"a\": [1, 2.5, \"x\", null, true]}\n") == MM_OK, "a document");
   ok (parse ("[1,\n2,,3]") == MM_EFORMAT && says ("doc: line 2, column"), "the place of an error");
-  ok (parse ("") == MM_EFORMAT, "nothing");
+  ok (parse ("") == MM_EFORMAT && says ("doc: is empty"), "nothing");
+  ok (parse (" \n") == MM_EFORMAT && says ("doc: is empty"), "white space");
+  ok (parse ("\"\\u0000\"") == MM_EFORMAT && says ("(NUL)"), "U+0000");
   ok (parse ("{\"a\":1} x") == MM_EFORMAT, "text behind the document");
   ok (parse ("{\"a\":1,\"b\":{\"c\":1,\"c\":2}}") == MM_EFORMAT && says ("duplicate"), "a key twice");
   ok (parse ("\"\xff\"") == MM_EFORMAT, "invalid UTF-8");
