@@ -151,8 +151,9 @@ chat --history=kept <one >found && ok "no history of what nobody typed" test ! -
 
 # ---- on a terminal ----
 
-# typed OPTION...: what a terminal shows when standard input is typed there.
-typed () { script -qefc "minimind-generate --model=model --chat --max-tokens=40 --chat-template=$*" /dev/null; }
+# typed OPTION...: what a terminal shows when standard input is typed there.  A Ctrl-D that comes while an answer is
+# given is lost: what is typed ends with /quit, or waits for the prompt.
+typed () { timeout -k 5 200 script -qefc "minimind-generate --model=model --chat --max-tokens=40 --chat-template=$*" /dev/null; }
 # until COMMAND...: wait until it succeeds.
 until_so () { n=0; until "$@" >/dev/null || test $n -ge 300; do sleep 0.1; n=$((n + 1)); done; }
 TERM=xterm; export TERM
@@ -161,7 +162,7 @@ if script -qefc true /dev/null </dev/null >terminal 2>&1; then
   printf 'Hi\n/quit\n' | typed chatml $kept >terminal
   ok "a terminal is asked" grep -a '^> ' terminal
   ok "and told how to leave" grep -a 'Ctrl-D leaves' terminal
-  printf 'Hi\n' | typed minimind-3 --thinking=on --ignore-eos >terminal
+  printf 'Hi\n/quit\n' | typed minimind-3 --thinking=on --ignore-eos >terminal
   ok "thoughts are dim" grep -a "$(printf '\033\\[2m')<think>" terminal
   ok "control characters are not for it" sh -c '! tr -d "\r\n\t\033\b" <terminal | LC_ALL=C grep -a "[[:cntrl:]]"'
   printf '/save\n/quit\n' | typed chatml >terminal
@@ -170,7 +171,7 @@ if script -qefc true /dev/null </dev/null >terminal 2>&1; then
     ok "what is typed is kept" grep -x Hi kept
     ok "for nobody else" sh -c 'ls -l kept | grep "^-rw-------"'
   else
-    printf 'Hi\n' | typed chatml --history=kept >terminal
+    printf 'Hi\n/quit\n' | typed chatml --history=kept >terminal
     ok "no history without libedit" grep -a 'this build has no libedit' terminal
   fi
   mkfifo keys
@@ -179,7 +180,7 @@ if script -qefc true /dev/null </dev/null >terminal 2>&1; then
   printf 'Hi\n' >&3
   until_so sh -c 'test "$(wc -c <terminal)" -gt 1000'
   printf '\003' >&3
-  until_so grep -a '(stopped)' terminal
+  until_so sh -c 'sed "1,/(stopped)/d" terminal | grep -a "^> "'
   printf '\004' >&3
   exec 3>&-
   wait $!; ended=$?
