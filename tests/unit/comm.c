@@ -276,10 +276,10 @@ bf16_is_right (struct mm_comm *c, void *data, int rank, int size)
         mm_comm_part (c, rank, 5000, 1, &from, &to);
       for (size_t i = from; i < to; i++)
         {
-          static const float odd[] = { 256, 256, 258, 260, 260 }, even[] = { 256, 256, 256, 258, 258 };
+          static const float sums[2][5] = { { 256, 256, 256, 258, 258 }, { 256, 256, 258, 260, 260 } };
           int nan = (x[i] & 0x7fff) > 0x7f80;
 
-          if (i == 4999 ? size > 1 && !nan : x[i] != bf16_of ((i % 2 ? odd : even)[size - 1]))
+          if (i == 4999 ? size > 1 && !nan : x[i] != bf16_of (sums[i % 2][size - 1]))
             return 0;
         }
     }
