@@ -64,18 +64,21 @@ find_target (const char *name, size_t size)
 mm_status
 mm_lora_targets (const char *list, unsigned *set)
 {
+  static const char all[] = "all-linear";
+
   *set = 0;
-  if (strcmp (list, "all-linear") == 0)
-    *set = (1u << MM_LORA_TARGETS) - 1;
-  for (const char *at = list; *set != (1u << MM_LORA_TARGETS) - 1; at++)
+  for (const char *at = list;; at++)
     {
       size_t size = strcspn (at, ",");
       enum mm_lora_target t = find_target (at, size);
 
-      if (t == MM_LORA_TARGETS)
+      if (size == sizeof all - 1 && memcmp (at, all, size) == 0)
+        *set |= (1u << MM_LORA_TARGETS) - 1;
+      else if (t < MM_LORA_TARGETS)
+        *set |= 1u << t;
+      else
         return mm_fail (MM_EUSAGE, "no linear layer \"%.*s\" (known: all-linear, q_proj, k_proj, v_proj, o_proj, "
                         "gate_proj, up_proj, down_proj)", (int) (size < 40 ? size : 40), at);
-      *set |= 1u << t;
       at += size;
       if (!*at)
         break;

@@ -26,7 +26,10 @@ find_checkpoint (const struct mm_train_config *c, char **dir)
   if (strcmp (c->resume, "never") != 0)
     {
       st = mm_checkpoint_folder (c->resume, dir);
-      return st == MM_OK ? mm_checkpoint_verify (*dir) : st;
+      if (st < 0)
+        return st;
+      st = mm_checkpoint_verify (*dir);
+      return st == MM_ENOENT ? mm_fail_prefix (MM_EFORMAT, "%s: is no complete checkpoint", *dir) : st;
     }
   st = mm_checkpoint_newest (c->output, dir);
   if (st == MM_OK && *dir)

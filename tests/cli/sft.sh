@@ -163,6 +163,7 @@ ok "no --data: 64" status_is 64 minimind-sft --model=base -o none
 ok "a model that is not there: 66" refused 66 nowhere tune none --model=nowhere
 ok "an adapter as model: 65" refused 65 "lora: a LoRA adapter, want a model: minimind-lora-merge" tune none --model=lora
 ok "its step folder, too" refused 65 "LoRA adapter" tune none --model=lora/step-00000020
+ok "a model to go on from that is no checkpoint: 65" refused 65 "base: is no complete checkpoint: base/MANIFEST" tune none --resume=base
 ok "a model to go on from, where an adapter is trained: 78" conflict "of a whole model" none --lora-rank=2 --resume=full
 for bad in lora-rank=0 lora-rank=x lora-rank=-1 'lora-rank=2 --lora-alpha=0' 'lora-rank=2 --lora-targets=w' lora-alpha=4 \
     lora-targets=q 'lora-rank=2 --lora-targets='; do

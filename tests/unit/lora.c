@@ -22,9 +22,11 @@ test_targets (void)
     { "v_proj,q_proj", 1u << MM_LORA_Q | 1u << MM_LORA_V },
     { "gate,up_proj,down", 1u << MM_LORA_GATE | 1u << MM_LORA_UP | 1u << MM_LORA_DOWN },
     { "q,k,v,o,gate,up,down", (1u << MM_LORA_TARGETS) - 1 },
-    { "q,q", 1u << MM_LORA_Q }
+    { "q,q", 1u << MM_LORA_Q },
+    { "q,all-linear", (1u << MM_LORA_TARGETS) - 1 }
   };
-  static const char *const bad[] = { "", "q,", ",q", "x", "q_", "q_pro", "q_projx", "q v", "all", "lm_head" };
+  static const char *const bad[] = { "", "q,", ",q", "x", "q_", "q_pro", "q_projx", "q v", "all", "lm_head",
+                                     "q,k,v,o,gate,up,down,x", "all-linear," };
   unsigned set;
 
   for (size_t i = 0; i < N_ELEMENTS (good); i++)
