@@ -36,7 +36,8 @@ mm_status mm_chat_parse (const char *name, const char *json, size_t size,
 void mm_chat_free (struct mm_chat *c);  /* accepts NULL */
 
 /* Does the JSON value of SIZE bytes look like a row of chat data, well made or not: an object with conversations,
-   messages or instruction and output, and no field text; or a list of messages?  For MM_DOCUMENTS_AUTO.  */
+   messages or instruction and output, and no field text; or a list of messages?  What is no JSON is told by its names.
+   For MM_DOCUMENTS_AUTO.  */
 bool mm_chat_detect (const char *json, size_t size);
 
 size_t mm_chat_turns (const struct mm_chat *c);

@@ -436,14 +436,23 @@ mm_chat_parse (const char *name, const char *json, size_t size, struct mm_chat *
   return st;
 }
 
+/* Does NAME stand in JSON between quotes?  */
+static bool
+names (const char *json, size_t size, const char *name)
+{
+  return memmem (json, size, name, strlen (name)) != NULL;
+}
+
 bool
 mm_chat_detect (const char *json, size_t size)
 {
   json_t *root;
   bool is_chat = false;
 
+  /* Of what is wrong with a conversation is told where it is read as one.  */
   if (mm_json_parse ("row", json, size, &root) < 0)
-    return false;
+    return (names (json, size, "\"messages\"") || names (json, size, "\"conversations\""))
+           && !names (json, size, "\"text\"");
   if (json_is_array (root))
     is_chat = json_object_get (json_array_get (root, 0), "role") != NULL;
   else if (!json_object_get (root, "text"))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "documents_impl.h"
+#include "json_string.h"
 
 /* The SIZE bytes at START are a value or a line with one: give its field, or all of it.  */
 static mm_status
@@ -20,6 +21,8 @@ take (struct mm_documents *d, size_t size, unsigned flags)
     return documents_fail_or_skip (d, d->start + valid, "invalid UTF-8");
   if (d->o.format == MM_DOCUMENTS_VALUES)
     {
+      if (d->o.errors == MM_ERRORS_REPLACE)
+        d->counts.replaced += mm_json_mend_surrogates (d->buffer + d->start, size);
       d->place = d->line;
       documents_give (d, d->buffer + d->start, size, true);
       return MM_OK;

@@ -160,3 +160,30 @@ mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone, 
         }
     }
 }
+
+size_t
+mm_json_mend_surrogates (char *text, size_t size)
+{
+  const char *end = text + size;
+  size_t n = 0;
+
+  for (char *p = text; (p = memchr (p, '\\', (size_t) (end - p)));)
+    {
+      const char *behind = p;
+      uint32_t c;
+
+      if (end - p < 2 || p[1] != 'u' || hex4 (p + 2, end) < 0)
+        {
+          p += end - p < 2 ? 1 : 2;
+          continue;
+        }
+      c = unicode_escape (&behind, end);
+      if (c >= 0xd800 && c < 0xe000)
+        {
+          memcpy (p + 2, "fffd", 4);
+          n++;
+        }
+      p += behind - p;
+    }
+  return n;
+}

@@ -34,4 +34,8 @@ const char *mm_json_string_scan (const char **p, const char *end, struct mm_json
    without its other half becomes U+FFFD: *LONE counts them, *FIRST is the escape of the first or left alone.  */
 char *mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone, const char **first);
 
+/* Write the escape of U+FFFD in place of each that is half of a surrogate pair without the other in the JSON of SIZE
+   bytes at TEXT; returns how many.  */
+size_t mm_json_mend_surrogates (char *text, size_t size);
+
 #endif /* TEXT_JSON_STRING_H */

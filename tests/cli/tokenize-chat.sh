@@ -163,6 +163,14 @@ printf '%s\n{"messages": "\377"}\n' "$good" >bad.jsonl
 refused "invalid UTF-8" 65 'bad.jsonl: line 2, byte 15: invalid UTF-8' minimind-tokenize --tokenizer=c.tokenizer.json bad.jsonl -o x
 ok "left out" encode --on-error=skip bad.jsonl -o utf8.tokens
 ok "and counted" says 'warning: 1 row left out because of errors'
+printf '{"messages": [{"role": "user", "content": "a%sud83d b"}, {"role": "assistant", "content": "%sude00%sud83d%sude00%s%sud83d"}]}\n' \
+  '\' '\' '\' '\' '\' '\' >half.jsonl
+printf '{"messages": [{"role": "user", "content": "a\357\277\275 b"}, {"role": "assistant", "content": "\357\277\275\360\237\230\200%s%sud83d"}]}\n' \
+  '\' '\' >mended.jsonl
+refused "half of a pair, of itself" 65 'half.jsonl: line 1: .*invalid Unicode' minimind-tokenize --tokenizer=c.tokenizer.json half.jsonl -o x
+ok "replaced" encode --on-error=replace half.jsonl -o half.tokens
+ok "and counted" says 'warning: 2 times U+FFFD put in'
+ok "alone" sh -c 'minimind-tokenize -q --tokenizer=c.tokenizer.json mended.jsonl -o mended.tokens && cmp half.tokens mended.tokens'
 { printf '[\n{"messages": []},\n'; sed 's/$/,/' many.jsonl; } >two.json
 for n in 1 5; do
   refused "a bad row before what is cut off, $n threads" 65 'two.json: line 2: a conversation without turns' \

@@ -136,7 +136,7 @@ check_detection (void)
     { "{\"messages\": \"a\"}", false },
     { "{\"instruction\": \"a\"}", false },
     { "[\"a\"]", false }, { "[]", false }, { "3", false }, { "\"role\"", false },
-    { "{\"messages\": [", false }
+    { "{\"messages\": [", true }, { "{\"text\": \"messages\", ", false }, { "{\"a\": ", false }
   };
 
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
