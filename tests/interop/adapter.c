@@ -133,6 +133,71 @@ compare_merged (const char *name, struct mm_model *m, const struct mm_adapter *a
   ok_error (name, "merged weights, of their largest", worst, 1e-6);
 }
 
+/* How many floats A is from B.  */
+static double
+ulps (float a, float b)
+{
+  return fabs ((double) a - (double) b) / (double) (nextafterf (fabsf (b), INFINITY) - fabsf (b));
+}
+
+/* W + s B A of module T in LAYER, P's, by its definition in long double and rounded once; as the merge makes it, in
+   WORST the distance at the most.  M has the adapter A of the folder NAME.  */
+static void
+compare_rounding (const char *name, struct mm_model *m, const struct mm_adapter *a, const struct mm_param *p,
+                  unsigned layer, enum mm_lora_target t, double *worst)
+{
+  struct mm_lora_module module = mm_lora_module (m, layer, t);
+  const float *w = mm_model_values (m) + p->offset;
+  char tensor[256];
+  size_t n_a, n_b;
+  float *down, *up;
+  double *delta = calloc (p->size, sizeof *delta);
+  bool has = false;
+
+  if (module.rank == 0 || !delta)
+    {
+      free (delta);
+      return;
+    }
+  snprintf (tensor, sizeof tensor, "base_model.model.%.*s.lora_A.weight", (int) (strlen (p->name) - strlen (".weight")),
+            p->name);
+  down = golden (name, "adapter_model.safetensors", tensor, &n_a);
+  *strstr (tensor, "lora_A") = '\0';
+  strcat (tensor, "lora_B.weight");
+  up = golden (name, "adapter_model.safetensors", tensor, &n_b);
+  mm_adapter_delta (a, layer, t, 1, delta, &has);
+  if (!has || n_a != module.rank * p->cols || n_b != p->rows * module.rank)
+    *worst = NAN;
+  for (size_t i = 0; i < p->size && !isnan (*worst); i++)
+    {
+      long double sum = 0;
+
+      for (size_t r = 0; r < module.rank; r++)
+        sum += (long double) up[i / p->cols * module.rank + r] * (long double) down[r * p->cols + i % p->cols];
+      *worst = fmax (*worst, ulps ((float) ((double) w[i] + delta[i]), (float) (w[i] + module.scale * sum)));
+    }
+  free (down);
+  free (up);
+  free (delta);
+}
+
+static void
+compare_roundings (const char *name, struct mm_model *m, const struct mm_adapter *a)
+{
+  double worst = 0;
+
+  for (size_t i = 0; i < mm_model_n_params (m); i++)
+    {
+      const struct mm_param *p = mm_model_param (m, i);
+      unsigned layer;
+
+      for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
+        if (sscanf (p->name, "model.layers.%u.", &layer) == 1 && strstr (p->name, mm_lora_target_name (t)))
+          compare_rounding (name, m, a, p, layer, t, &worst);
+    }
+  ok_error (name, "merged weights, in units of the last place of the sum rounded once", worst, 1);
+}
+
 /* What we write is read back as it was.  */
 static void
 write_and_read (const char *name, struct mm_model *m)
@@ -188,6 +253,7 @@ compare (struct mm_backend *be, const char *name)
       "PEFT does not say which base it was");
   compare_merged (name, m, a);
   must (mm_adapter_attach (a, m));
+  compare_roundings (name, m, a);
   compare_logits (name, m);
   write_and_read (name, m);
   mm_adapter_close (a);
