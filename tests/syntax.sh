@@ -3,6 +3,7 @@
 # `make syntax-check' runs this alone.  No check passes by finding nothing to look at.
 . "$srcdir/tests/tap.sh"
 
+LC_ALL=C; export LC_ALL         # a line's length is in bytes
 cd "$srcdir" || exit 99
 files=$tap_dir/files
 folders=$(ls -d */ | grep -v -e '^build' -e '^_' -e '^autom4te' -e '^minimind-[0-9]')

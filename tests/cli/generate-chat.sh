@@ -152,8 +152,11 @@ chat --history=kept <one >found && ok "no history of what nobody typed" test ! -
 # ---- on a terminal ----
 
 # typed OPTION...: what a terminal shows when standard input is typed there.  A Ctrl-D that comes while an answer is
-# given is lost: what is typed ends with /quit, or waits for the prompt.
-typed () { timeout -k 5 200 script -qefc "minimind-generate --model=model --chat --max-tokens=40 --chat-template=$*" /dev/null; }
+# given is lost: what is typed ends with /quit, or waits for the prompt.  No shell is to be left that Ctrl-C reaches too.
+typed ()
+{
+  timeout -k 5 200 script -qefc "exec minimind-generate --model=model --chat --max-tokens=40 --chat-template=$*" /dev/null
+}
 # until COMMAND...: wait until it succeeds.
 until_so () { n=0; until "$@" >/dev/null || test $n -ge 300; do sleep 0.1; n=$((n + 1)); done; }
 TERM=xterm; export TERM

@@ -297,8 +297,8 @@ test_extension (void)
 {
   static const char few[] = "low lower lowest the other then 灯笼灯笼 new newer newest "
                             "the low the new lower other lower";
-  static const char more[] = "slower slowest lowering the otherness thenewest 灯笼里的灯笼 widest wider wide widen "
-                             "wider widest lowering slower slower otherness 灯笼里";
+  static const char more[] = "slower slowest lowering the otherness thenewest 灯笼里的灯笼 "
+                             "widest wider wide widen wider widest lowering slower slower otherness 灯笼里";
   char *json = NULL, *longer_json = NULL;
   struct mm_tokenizer *old = extend (NULL, 280, few, &json);
   struct mm_tokenizer *longer = old ? extend (old, 300, more, &longer_json) : NULL;
