@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,13 @@ enum
   POLLS = 200                   /* before sleeping between them */
 };
 
+/* Bytes that N hosts have for one of them in a round: whole grains make its part longer than an even one.  */
+static size_t
+scratch_size (int n)
+{
+  return ROUND + (size_t) n * GRAIN * sizeof (int64_t);
+}
+
 /* Messages of a kind have a tag of their own, so that ranks which have lost each other don't mix them up.  */
 enum tag { BARRIER = 1, BROADCAST, SUM, PARTS };
 
@@ -37,7 +45,7 @@ mm_hosts_open (struct mm_hosts *h, MPI_Comm comm, int host, int n, int *leaders)
   mm_status st;
 
   *h = (struct mm_hosts) { .comm = comm, .host = host, .n = n, .leaders = leaders };
-  st = mm_alloc ("messages of hosts", ROUND, 1, &h->scratch);
+  st = mm_alloc ("messages of hosts", scratch_size (n), 1, &h->scratch);
   if (st == MM_OK)
     st = mm_alloc ("messages of hosts", 2 * (size_t) n, sizeof *h->requests, &h->requests);
   if (st == MM_OK)
@@ -197,6 +205,7 @@ post_pieces (struct mm_hosts *h, char *data, const struct mm_range *pieces)
   size_t bytes = mine.to - mine.from;
   mm_status st = MM_OK;
 
+  assert ((size_t) h->n * bytes <= scratch_size (h->n));
   for (int peer = 0; peer < h->n && st == MM_OK; peer++)
     {
       h->in[peer] = peer == h->host ? data + mine.from : h->scratch + (size_t) peer * bytes;

@@ -31,6 +31,9 @@ if command -v mpirun >/dev/null && minimind-pretrain --version | grep -q '^trans
   ok "the library has no bfloat16" grep '^bfloat16 mpi  *9000 .* n/a$' "$tap_dir/stdout"
   ok "all else is right" sh -c '! grep -q WRONG "$0" && grep -q "^float32  mpi .* right$" "$0" && grep -q "^bfloat16 sum .* right$" "$0"' \
      "$tap_dir/stdout"
+  # Three ranks do not share a message's most evenly.
+  ok "more than fits in a message" run by_mpi --transport=mpi --algorithm=sum --dtype=int64 --min-bytes=16M --max-bytes=16M
+  ok "is right too" grep '^int64  *sum  *16777216 .* right$' "$tap_dir/stdout"
 else
   tap_skip "under mpirun" "no MPI, or a build for sanitizers"
 fi
