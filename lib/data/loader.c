@@ -328,17 +328,19 @@ mm_status
 mm_loader_share (struct mm_loader *l, uint64_t step, uint64_t first, uint64_t count)
 {
   uint64_t at_hand = l->consumer.step, want;
+  bool fits;
 
   pthread_mutex_lock (&l->lock);
   want = l->shared;
-  if (l->dealt && step == want && step - at_hand < MM_LOADER_SHARES)
+  fits = l->dealt && step == want && step - at_hand < MM_LOADER_SHARES;
+  if (fits)
     {
       l->shares[step % MM_LOADER_SHARES] = (struct share) { first, count };
       l->shared++;
       pthread_cond_signal (&l->emptied);
     }
   pthread_mutex_unlock (&l->lock);
-  if (l->dealt && step == want && step - at_hand < MM_LOADER_SHARES)
+  if (fits)
     return MM_OK;
   return mm_fail (MM_EINVAL, "loader: window %llu is dealt during %llu, want %llu next", (unsigned long long) step,
                   (unsigned long long) at_hand, (unsigned long long) want);

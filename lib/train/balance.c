@@ -24,6 +24,8 @@ mm_balance_open (int ranks, uint64_t micro_batches, struct mm_balance *b)
   *b = (struct mm_balance) { .ranks = ranks };
   st = mm_alloc ("speeds of ranks", n, sizeof *b->seconds, &b->seconds);
   if (st == MM_OK)
+    st = mm_alloc ("speeds of ranks", n, sizeof *b->measured, &b->measured);
+  if (st == MM_OK)
     st = mm_alloc ("shares of ranks", n, sizeof *b->counts, &b->counts);
   if (st == MM_OK)
     st = mm_alloc ("shares of ranks", n, sizeof *b->scratch, &b->scratch);
@@ -36,6 +38,7 @@ void
 mm_balance_close (struct mm_balance *b)
 {
   free (b->seconds);
+  free (b->measured);
   free (b->counts);
   free (b->scratch);
   *b = (struct mm_balance) { 0 };
@@ -196,19 +199,14 @@ tell_shares (struct mm_trainer *t)
 mm_status
 mm_trainer_note_speed (struct mm_trainer *t, double seconds)
 {
-  size_t ranks = (size_t) mm_comm_size (t->comm);
-  double *all;
+  double *all = t->balance.measured;
   mm_status st;
 
   if (!t->plan.balance)
     return MM_OK;
-  st = mm_alloc ("speeds of ranks", ranks, sizeof *all, &all);
-  if (st < 0)
-    return st;
   all[mm_comm_rank (t->comm)] = seconds;
-  st = mm_comm_all_gather (t->comm, all, ranks, sizeof *all, 1);
+  st = mm_comm_all_gather (t->comm, all, (size_t) mm_comm_size (t->comm), sizeof *all, 1);
   if (st == MM_OK && mm_balance_note (&t->balance, all))
     tell_shares (t);
-  free (all);
   return st;
 }

@@ -16,6 +16,7 @@ struct mm_balance
   int ranks;
   double *seconds;              /* [ranks] a micro-batch takes, averaged over the last steps; all 0 at the start */
   uint64_t *counts;             /* [ranks] micro-batches of a full window */
+  double *measured;             /* [ranks] what all say of a step */
   uint64_t *scratch;            /* [ranks] */
 };
 
