@@ -19,18 +19,12 @@ enum { PIECE = 256 };           /* ids read between two looks at what a person w
 /* ---- opening ---- */
 
 static mm_status
-check_base (struct engine *e, const char *dir, const struct mm_adapter *a)
+check_base (const struct engine *e, const char *dir, const struct mm_adapter *a)
 {
   char sha256[MM_SHA256_TEXT];
-  bool says = false;
   mm_status st = mm_model_sha256 (e->model, sha256);
 
-  if (st < 0)
-    return st;
-  st = mm_adapter_check_base (a, sha256, &says);
-  if (st == MM_OK && !says)
-    mm_warn ("%s: does not say which base it was trained on; shapes fit, that is all", dir);
-  return st < 0 ? mm_fail_prefix (st, "%s", dir) : st;
+  return st == MM_OK ? mm_adapter_check_base (a, dir, sha256) : st;
 }
 
 static mm_status

@@ -75,7 +75,6 @@ static mm_status
 open_adapter (struct merge *x, size_t i, const char *base_sha256)
 {
   const char *dir = x->config->adapters[i].dir;
-  bool says = false;
   char *folder;
   mm_status st = mm_adapter_folder (dir, &folder);
 
@@ -89,10 +88,7 @@ open_adapter (struct merge *x, size_t i, const char *base_sha256)
   for (size_t k = 0; k < i; k++)
     if (strcmp (mm_adapter_sha256 (x->adapters[k]), mm_adapter_sha256 (x->adapters[i])) == 0)
       return mm_fail (MM_ECONFLICT, "%s: is given twice", dir);
-  st = mm_adapter_check_base (x->adapters[i], base_sha256, &says);
-  if (st == MM_OK && !says)
-    mm_warn ("%s: does not say which base it was trained on; shapes fit, that is all", dir);
-  return st < 0 ? mm_fail_prefix (st, "%s", dir) : st;
+  return mm_adapter_check_base (x->adapters[i], dir, base_sha256);
 }
 
 static mm_status

@@ -87,8 +87,9 @@ void mm_adapter_close (struct mm_adapter *a);   /* accepts NULL */
 const char *mm_adapter_sha256 (const struct mm_adapter *a);
 const char *mm_adapter_base_sha256 (const struct mm_adapter *a);
 
-/* MM_ECONFLICT if A says that its base is another than the one of BASE_SHA256; *SAYS tells whether it does.  */
-mm_status mm_adapter_check_base (const struct mm_adapter *a, const char *base_sha256, bool *says) MM_NODISCARD;
+/* MM_ECONFLICT if A, called NAME in messages, says that its base is another than the one of BASE_SHA256; warns where it
+   says nothing.  */
+mm_status mm_adapter_check_base (const struct mm_adapter *a, const char *name, const char *base_sha256) MM_NODISCARD;
 
 /* Attach it to M, with its values; refreshed.  As mm_lora_attach.  */
 mm_status mm_adapter_attach (const struct mm_adapter *a, struct mm_model *m) MM_NODISCARD;

@@ -14,6 +14,7 @@
 #include <minimind/files.h>
 #include <minimind/hash.h>
 #include <minimind/json.h>
+#include <minimind/log.h>
 
 #include "impl.h"
 
@@ -336,13 +337,14 @@ mm_adapter_base_sha256 (const struct mm_adapter *a)
 }
 
 mm_status
-mm_adapter_check_base (const struct mm_adapter *a, const char *base_sha256, bool *says)
+mm_adapter_check_base (const struct mm_adapter *a, const char *name, const char *base_sha256)
 {
-  *says = *a->base_sha256 != '\0';
-  if (!*says || strcmp (a->base_sha256, base_sha256) == 0)
-    return MM_OK;
-  return mm_fail (MM_ECONFLICT, "the adapter was trained on the weights %.16s..., the base has %.16s...",
-                  a->base_sha256, base_sha256);
+  if (!*a->base_sha256)
+    mm_warn ("%s: does not say which base it was trained on; shapes fit, that is all", name);
+  else if (strcmp (a->base_sha256, base_sha256) != 0)
+    return mm_fail (MM_ECONFLICT, "%s: the adapter was trained on the weights %.16s..., the base has %.16s...", name,
+                    a->base_sha256, base_sha256);
+  return MM_OK;
 }
 
 mm_status
