@@ -11,7 +11,7 @@ export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 
 # mpi N COMMAND...
 # One way to send messages, the same for all: ranks that choose for themselves may differ.
-mpi () { n=$1; shift; mpirun --mca pml ob1 --oversubscribe --bind-to none -n "$n" "$@"; }
+mpi () { size=$1; shift; mpirun --mca pml ob1 --oversubscribe --bind-to none -n "$size" "$@"; }
 
 $(pretrain one) || exit 99
 goal=$(digest_of one)
@@ -44,6 +44,19 @@ many_buckets ()
 }
 for cell in '3 0 mpi' '2 1 mpi' '3 1 auto'; do
   ok "many buckets, summed while backward runs: ranks, ZeRO, transport: $cell" many_buckets $cell
+done
+
+# Rank 1 computes with the plain kernels, far slower than others.
+balanced ()
+{
+  rm -rf next
+  mpi 3 sh -c 'test $OMPI_COMM_WORLD_RANK != 1 || export MM_CPU=generic; exec "$@"' sh \
+    $(buckets next --balance --steps=12 --zero="$1" --transport="$2") && test "$(digest_of next)" = "$goal_of_twelve"
+}
+$(buckets twelve --steps=12) || exit 99
+goal_of_twelve=$(digest_of twelve)
+for cell in '0 mpi' '1 auto'; do
+  ok "dealt by measured speed: ZeRO, transport: $cell" balanced $cell
 done
 
 # Begun through messages, gone on with through shared memory, and the other way round.

@@ -23,8 +23,8 @@ buckets () { out=$1; shift; pretrain "$out" --preset=tiny --steps=3 --bucket-mb=
 # ranks N COMMAND...: start it as N ranks, or as one process.
 ranks ()
 {
-  n=$1; shift
-  if test "$n" = 1; then "$@"; else minimind-launch -n "$n" -- "$@"; fi
+  size=$1; shift
+  if test "$size" = 1; then "$@"; else minimind-launch -n "$size" -- "$@"; fi
 }
 
 # gone PID: it ends within ten seconds; what nobody has waited for counts.
@@ -39,15 +39,17 @@ gone ()
   return 1
 }
 
-# matrix FUNCTION TRANSPORT: all ranks, threads, ZeRO; straight, and resumed on another number of ranks.
+# matrix FUNCTION TRANSPORT: all ranks, threads, ZeRO; straight, and resumed on another number of ranks.  What ok calls
+# runs in this shell: no function sets these variables.
 matrix ()
 {
-  for n in 1 2 3 4 5 8; do
-    case $n in 1) other=5 ;; 2) other=3 ;; 3) other=8 ;; 4) other=1 ;; 5) other=2 ;; 8) other=4 ;; esac
-    for threads in 1 2; do
-      for zero in 0 1; do
-        ok "$2: $n ranks, $threads threads, ZeRO $zero" "$1" $n $threads $zero $2
-        ok "$2: $n ranks, $threads threads, ZeRO $zero, then $other ranks" "$1" $n $threads $zero $2 $other
+  for matrix_ranks in 1 2 3 4 5 8; do
+    case $matrix_ranks in 1) other=5 ;; 2) other=3 ;; 3) other=8 ;; 4) other=1 ;; 5) other=2 ;; 8) other=4 ;; esac
+    for matrix_threads in 1 2; do
+      for matrix_zero in 0 1; do
+        set -- "$1" "$2" $matrix_ranks $matrix_threads $matrix_zero $other
+        ok "$2: $3 ranks, $4 threads, ZeRO $5" "$1" $3 $4 $5 $2
+        ok "$2: $3 ranks, $4 threads, ZeRO $5, then $6 ranks" "$1" $3 $4 $5 $2 $6
       done
     done
   done

@@ -39,6 +39,13 @@ many_buckets () { rm -rf next; ranks "$1" $(buckets next --zero="$2") && test "$
 for cell in '2 0' '3 1' '4 0'; do
   ok "many buckets, summed while backward runs: ranks, ZeRO: $cell" many_buckets $cell
 done
+many_resumed ()
+{
+  rm -rf next
+  status_is 75 ranks 3 $(buckets next --zero=1 --stop-after=1) && ranks 2 $(buckets next --bucket-mb=2 --balance) \
+    && test "$(digest_of next)" = "$goal_of_tiny"
+}
+ok "stopped, and resumed in other buckets on another number of ranks" many_resumed
 fast () { rm -rf next; ranks 3 $(pretrain next --reduce=fast --zero="$1"); digest_of next >fast-"$1"; }
 ok "sums of float32" fast 0
 ok "shared out, too" fast 1
@@ -50,7 +57,7 @@ ok "a run that was summed as float32 does not go on exactly by mistake" fast_the
 # ---- unequal ranks ----
 
 # balanced RANKS OPTION...: rank 1 computes with the plain kernels, far slower than others.
-unequal () { n=$1; shift; ranks "$n" sh -c 'test $MM_RANK != 1 || export MM_CPU=generic; exec "$@"' sh "$@"; }
+unequal () { size=$1; shift; ranks "$size" sh -c 'test $MM_RANK != 1 || export MM_CPU=generic; exec "$@"' sh "$@"; }
 balanced () { rm -rf next; unequal "$@" $(buckets next --balance --steps=12 --zero=1); }
 last_shares () { sed -n 's/.*"event": *"balance".*"micro_batches": *\[\([0-9, ]*\)\].*/\1/p' next/log/events.jsonl | tail -n 1; }
 slow_has_less () { echo "shares: $(last_shares)"; last_shares | tr -d ' ' | awk -F, '{ exit !($1 + $2 == 8 && $2 < $1) }'; }
