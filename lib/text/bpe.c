@@ -10,8 +10,14 @@
 
 #include "bpe.h"
 
-enum { ALLOWED_BITS = 12 };     /* answers remembered: 32 kB, as what is farther away than the tables
+enum
+{
+  ALLOWED_BITS = 12,            /* answers remembered: 32 kB, as what is farther away than the tables
                                    is not worth asking */
+  TAG_BITS = 30                 /* of a pair's hash, beside MM_BPE_HERE or MM_BPE_AWAY */
+};
+
+#define GOLDEN UINT64_C (0x9e3779b97f4a7c15)
 
 /* ---- tables ---- */
 
@@ -42,7 +48,8 @@ find_dead (struct builder *b)
   st = mm_alloc ("table of merges", mask + 1, sizeof *slots, &slots);
   for (uint32_t r = 0; st == MM_OK && r < b->bpe->n_rules; r++)
     {
-      size_t i = mm_bpe_pair_hash (rules[r].left, rules[r].right) >> 32 & mask;
+      uint64_t pair = (uint64_t) rules[r].left << 32 | rules[r].right;
+      size_t i = pair * GOLDEN >> 32 & mask;
 
       for (; slots[i] > 0; i = (i + 1) & mask)
         {
@@ -75,22 +82,36 @@ find_order (struct builder *b)
       b->bpe->ordered = false;
 }
 
+/* Choose the hash of pairs: where the numbers of two tokens are multiplied, modulo 4^number_bits, by an odd factor, no
+   two pairs give the same.  What the bucket does not tell of it has to fit in a tag.  */
+static void
+shape_pairs (const struct builder *b)
+{
+  struct mm_bpe *bpe = b->bpe;
+  size_t others = b->n_tokens < 3 * bpe->n_rules ? b->n_tokens : 3 * bpe->n_rules;
+
+  bpe->bucket_bits = 1;
+  while (((size_t) MM_BPE_BUCKET << bpe->bucket_bits) < 2 * bpe->n_rules)
+    bpe->bucket_bits++;
+  bpe->number_bits = 9;
+  while ((size_t) 1 << bpe->number_bits <= b->next + others)
+    bpe->number_bits++;
+  while (2 * bpe->number_bits - bpe->bucket_bits > TAG_BITS)
+    bpe->bucket_bits++;
+  bpe->pair_factor = (GOLDEN >> (64 - 2 * bpe->number_bits) | 1) << (64 - 2 * bpe->number_bits);
+}
+
 /* The tables of pairs, empty.  */
 static mm_status
 alloc_pairs (struct mm_bpe *bpe)
 {
-  unsigned bits = 1;
-  size_t size;
+  size_t size = sizeof *bpe->pairs << bpe->bucket_bits;
   mm_status st = mm_alloc ("table of merges", MM_BPE_BYTES * MM_BPE_BYTES, sizeof *bpe->byte_pairs, &bpe->byte_pairs);
 
   if (st < 0)
     return st;
   for (size_t i = 0; i < MM_BPE_BYTES * MM_BPE_BYTES; i++)
     bpe->byte_pairs[i] = MM_BPE_NONE;
-  while (((size_t) MM_BPE_BUCKET << bits) < 2 * bpe->n_rules)
-    bits++;
-  bpe->pair_shift = 64 - bits;
-  size = sizeof *bpe->pairs << bits;
   bpe->pairs = aligned_alloc (sizeof *bpe->pairs, size);
   if (!bpe->pairs)
     return mm_fail (MM_ENOMEM, "table of merges: no memory for %zu bytes", size);
@@ -107,6 +128,7 @@ alloc_tables (struct builder *b)
   if (bpe->n_rules + b->n_tokens > MM_TRIE_LARGEST - MM_BPE_BYTES)
     return mm_fail (MM_EUNSUP, "vocabulary: too many merges");
   b->next = (uint32_t) bpe->n_rules + MM_BPE_BYTES;
+  shape_pairs (b);
   st = alloc_pairs (bpe);
   if (st == MM_OK)
     st = mm_alloc ("table of merges", bpe->n_rules, sizeof *bpe->rules, &bpe->rules);
@@ -129,18 +151,40 @@ alloc_tables (struct builder *b)
 static void
 add_pair (struct mm_bpe *bpe, uint32_t left, uint32_t right, uint32_t r)
 {
-  uint64_t hash = mm_bpe_pair_hash (left, right);
-  size_t i = hash >> bpe->pair_shift, mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
+  uint64_t hash = mm_bpe_pair_hash (bpe, left, right);
+  size_t home = mm_bpe_pair_bucket (bpe, hash), mask = ((size_t) 1 << bpe->bucket_bits) - 1, i = home;
   unsigned k = 0;
 
   while (bpe->pairs[i].tags[MM_BPE_BUCKET - 1] != 0)
     i = (i + 1) & mask;
   while (bpe->pairs[i].tags[k] != 0)
     k++;
-  bpe->pairs[i].tags[k] = mm_bpe_pair_tag (hash);
+  bpe->pairs[i].tags[k] = mm_bpe_pair_tag (bpe, hash) | (i == home ? MM_BPE_HERE : MM_BPE_AWAY);
   bpe->pairs[i].whens[k] = r + MM_BPE_BYTES;
   if ((left | right) < MM_BPE_BYTES)
     bpe->byte_pairs[left << 8 | right] = r + MM_BPE_BYTES;
+}
+
+uint32_t
+mm_bpe_when_away (const struct mm_bpe *bpe, uint32_t left, uint32_t right, uint64_t hash)
+{
+  size_t i = mm_bpe_pair_bucket (bpe, hash), mask = ((size_t) 1 << bpe->bucket_bits) - 1;
+  uint32_t tag = mm_bpe_pair_tag (bpe, hash) | MM_BPE_AWAY;
+
+  while (bpe->pairs[i].tags[MM_BPE_BUCKET - 1] != 0)
+    {
+      const struct mm_bpe_bucket *b = bpe->pairs + (i = (i + 1) & mask);
+
+      for (unsigned found = mm_bpe_bucket_match (b, tag); found; found &= found - 1)
+        {
+          uint32_t when = b->whens[__builtin_ctz (found)];
+          const struct mm_bpe_rule *rule = bpe->rules + (when - MM_BPE_BYTES);
+
+          if (rule->left == left && rule->right == right)
+            return when;
+        }
+    }
+  return MM_BPE_NONE;
 }
 
 /* May LEFT and RIGHT stand side by side until the time LIMIT: does no rule that ranks before it join
@@ -340,7 +384,7 @@ static inline bool
 may_follow (const struct mm_bpe *bpe, struct mm_bpe_scratch *s, uint32_t left, uint32_t right)
 {
   uint64_t key = (uint64_t) left << 33 | (uint64_t) right << 1;
-  uint64_t *slot = s->allowed + (key * UINT64_C (0x9e3779b97f4a7c15) >> (64 - ALLOWED_BITS));
+  uint64_t *slot = s->allowed + (key * GOLDEN >> (64 - ALLOWED_BITS));
 
   if ((*slot & ~UINT64_C (1)) != key)
     *slot = key | may_stand (bpe, left, right, MM_BPE_NONE);

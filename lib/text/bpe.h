@@ -49,11 +49,12 @@ struct mm_bpe_rule
 enum { MM_BPE_BYTES = 256 };
 
 /* Part of the table of pairs, a cache line: a pair is in the one that its hash tells, or behind it if that is full.
-   Whether a place is the pair's is told by its rule; the tag is right nearly always.  */
-enum { MM_BPE_BUCKET = 8 };
+   The hash is the pair's two numbers multiplied, which no other pair shares; the place tells its upper bits and the
+   tag the others, so that nothing else is read to know the pair.  Only behind the full place its rule is asked.  */
+enum { MM_BPE_BUCKET = 8, MM_BPE_HERE = 1, MM_BPE_AWAY = 3 };
 struct mm_bpe_bucket
 {
-  uint32_t tags[MM_BPE_BUCKET]; /* of the pairs' hashes, 0 where there is none, from the first place on */
+  uint32_t tags[MM_BPE_BUCKET]; /* 0 where there is none, from the first place on */
   uint32_t whens[MM_BPE_BUCKET];        /* rank + MM_BPE_BYTES */
 };
 
@@ -70,7 +71,9 @@ struct mm_bpe
   struct mm_bpe_rule *rules;    /* of numbers */
   size_t n_rules;
   struct mm_bpe_bucket *pairs;  /* at most half full */
-  unsigned pair_shift;          /* 64 - log2 of the number of buckets */
+  unsigned bucket_bits;         /* log2 of their number */
+  unsigned number_bits;         /* each number is below 2^number_bits - 1 */
+  uint64_t pair_factor;         /* of the hash: odd, times 2^(64 - 2 number_bits) */
   uint32_t *byte_pairs;         /* the same for two bytes: when, or none; by left << 8 | right */
   bool alike;                   /* the number of each rule's token is when it is made */
   struct mm_bpe_token *tokens;  /* by number, up to the last rank's */
@@ -117,15 +120,29 @@ enum { MM_BPE_SHORT = 15 };
 size_t mm_bpe_encode_short (const struct mm_bpe *bpe, const char *piece, size_t size, uint32_t *ids);
 
 static inline uint64_t
-mm_bpe_pair_hash (uint32_t left, uint32_t right)
+mm_bpe_pair_hash (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
 {
-  return ((uint64_t) left << 32 | right) * UINT64_C (0x9e3779b97f4a7c15);
+  return ((uint64_t) left << bpe->number_bits | right) * bpe->pair_factor;
 }
 
-static inline uint32_t
-mm_bpe_pair_tag (uint64_t hash)
+static inline size_t
+mm_bpe_pair_bucket (const struct mm_bpe *bpe, uint64_t hash)
 {
-  return (uint32_t) (hash >> 8) | 1;
+  return hash >> (64 - bpe->bucket_bits);
+}
+
+/* Two bits are left for what is said beside it (bpe.c).  */
+static inline uint32_t
+mm_bpe_pair_tag (const struct mm_bpe *bpe, uint64_t hash)
+{
+  return (uint32_t) (hash << bpe->bucket_bits >> 32);
+}
+
+/* A number that no token has.  */
+static inline uint32_t
+mm_bpe_nobody (const struct mm_bpe *bpe)
+{
+  return (UINT32_C (1) << bpe->number_bits) - 1;
 }
 
 /* A bit for each place of B with this TAG.  */
@@ -148,28 +165,22 @@ mm_bpe_bucket_match (const struct mm_bpe_bucket *b, uint32_t tag)
 #endif
 }
 
-/* When the tokens of numbers LEFT and RIGHT are merged: 256 and the rank of the rule, or MM_BPE_NONE.  */
+/* The same as mm_bpe_when for a pair with this HASH whose bucket is full of others.  */
+uint32_t mm_bpe_when_away (const struct mm_bpe *bpe, uint32_t left, uint32_t right, uint64_t hash);
+
+/* When the tokens of numbers LEFT and RIGHT are merged: 256 and the rank of the rule, or MM_BPE_NONE.  Whether there
+   is a rule is not to be guessed, so it is found without a branch.  */
 static inline uint32_t
 mm_bpe_when (const struct mm_bpe *bpe, uint32_t left, uint32_t right)
 {
-  uint64_t hash = mm_bpe_pair_hash (left, right);
-  size_t mask = ((size_t) 1 << (64 - bpe->pair_shift)) - 1;
+  uint64_t hash = mm_bpe_pair_hash (bpe, left, right);
+  const struct mm_bpe_bucket *b = bpe->pairs + mm_bpe_pair_bucket (bpe, hash);
+  unsigned found = mm_bpe_bucket_match (b, mm_bpe_pair_tag (bpe, hash) | MM_BPE_HERE);
+  uint32_t when = b->whens[__builtin_ctz (found | 1 << (MM_BPE_BUCKET - 1))];
 
-  for (size_t i = hash >> bpe->pair_shift;; i = (i + 1) & mask)
-    {
-      const struct mm_bpe_bucket *b = bpe->pairs + i;
-
-      for (unsigned found = mm_bpe_bucket_match (b, mm_bpe_pair_tag (hash)); found; found &= found - 1)
-        {
-          uint32_t when = b->whens[__builtin_ctz (found)];
-          const struct mm_bpe_rule *rule = bpe->rules + (when - MM_BPE_BYTES);
-
-          if (rule->left == left && rule->right == right)
-            return when;
-        }
-      if (b->tags[MM_BPE_BUCKET - 1] == 0)
-        return MM_BPE_NONE;
-    }
+  if (__builtin_expect ((found | (b->tags[MM_BPE_BUCKET - 1] == 0)) == 0, false))
+    return mm_bpe_when_away (bpe, left, right, hash);
+  return when | -(uint32_t) (found == 0);
 }
 
 #endif /* TEXT_BPE_H */

@@ -10,13 +10,14 @@
 
 enum { PLACES = MM_BPE_SHORT + 2 };     /* one in front, one behind: symbols that no rule knows */
 
-/* Time and place in one number, so that the least is the leftmost of the earliest: four bits are the place.  */
+/* Time and place in one number, so that the least is the leftmost of the earliest: four bits are the place.  A pair
+   that is never merged comes behind all others.  */
 #define NEVER (UINT32_MAX - 15)
 
 static inline uint32_t
 key (uint32_t when, size_t place)
 {
-  return when == MM_BPE_NONE ? NEVER : when << 4 | (uint32_t) place;
+  return when << 4 | (uint32_t) place;
 }
 
 /* The least of KEYS 1 to N and perhaps one more, in two chains that do not wait for each other.  */
@@ -40,7 +41,7 @@ mm_bpe_encode_short (const struct mm_bpe *bpe, const char *piece, size_t size, u
   uint8_t before[PLACES + 1], after[PLACES + 1];
   size_t n = 0;
 
-  symbols[0] = symbols[size + 1] = MM_BPE_NONE;
+  symbols[0] = symbols[size + 1] = mm_bpe_nobody (bpe);
   before[1] = 0;
   for (size_t i = 1; i <= size; i++)
     {

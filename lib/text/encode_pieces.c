@@ -21,6 +21,7 @@
 enum
 {
   NARROW_IDS = 7, WIDE_IDS = 3, /* ids that an entry holds, of 16 and of 32 bits */
+  NARROW_MORE = 8, WIDE_MORE = 4,       /* in the place of the other entry, if that is taken too */
   COPIED_IDS = 8,               /* ids written for an entry, however many it holds */
   CACHE_BITS = 17,              /* slots: 8 MB */
   LONG_BITS = 12, LONG_ROOM = 1 << 17,  /* what does not fit there: places, and words of texts and ids: 576 kB */
@@ -35,9 +36,12 @@ union entry
 {
   struct { uint16_t ids[NARROW_IDS], count; } narrow;
   struct { uint32_t ids[WIDE_IDS], count; } wide;
+  uint16_t narrow_more[NARROW_MORE];
+  uint32_t wide_more[WIDE_MORE];
 };
 
-/* Two entries in one cache line; a new one takes the first place.  */
+/* Two entries in one cache line; a new one takes the first place.  One of many ids takes both: its key is the first,
+   and the second is that of no part.  */
 struct slot
 {
   uint64_t key[2][2];           /* zero where it is free: no part has length 0 */
@@ -200,33 +204,42 @@ encode_text (struct mm_pieces *p, const char *text, size_t size, uint32_t *ids, 
   return st;
 }
 
-/* Encode a part that is not in its SLOT and put it there if its ids fit.  */
+/* Put the COUNT ids of the part with this KEY into SLOT if they fit.  */
+static void
+remember (const struct mm_pieces *p, struct slot *slot, const uint64_t key[2], const uint32_t *ids, size_t count)
+{
+  size_t own = p->narrow ? NARROW_IDS : WIDE_IDS, most = own + (p->narrow ? NARROW_MORE : WIDE_MORE);
+  union entry *first = &slot->entry[0], *second = &slot->entry[1];
+  bool first_is_whole = (p->narrow ? first->narrow.count : first->wide.count) <= own;
+
+  if (count > most)
+    return;
+  memcpy (slot->key[1], first_is_whole && count <= own ? slot->key[0] : (const uint64_t[2]) { 0 }, sizeof *slot->key);
+  memcpy (slot->key[0], key, sizeof *slot->key);
+  *second = *first;
+  for (size_t i = 0; i < count; i++)
+    if (p->narrow)
+      *(i < own ? &first->narrow.ids[i] : &second->narrow_more[i - own]) = (uint16_t) ids[i];
+    else
+      *(i < own ? &first->wide.ids[i] : &second->wide_more[i - own]) = ids[i];
+  if (p->narrow)
+    first->narrow.count = (uint16_t) count;
+  else
+    first->wide.count = (uint32_t) count;
+}
+
+/* Encode a part that is not in its slot.  Of wide ids there may be more than that holds.  */
 static mm_status
 encode_new (struct mm_pieces *p, const struct part *part, const char *text, uint32_t *ids,
             size_t *count)
 {
   size_t size = part->key[1] >> 56;
-  mm_status st = size < 8 ? encode_part (p, text, size, ids, count)
-                          : encode_text (p, text, size, ids, count);
-  struct slot *slot = part->slot;
+  mm_status st = p->narrow || size <= WIDE_IDS + WIDE_MORE ? encode_part (p, text, size, ids, count)
+                                                           : encode_text (p, text, size, ids, count);
 
-  if (st < 0 || *count > (p->narrow ? NARROW_IDS : WIDE_IDS))
-    return st;
-  memcpy (slot->key[1], slot->key[0], sizeof *slot->key);
-  memcpy (slot->key[0], part->key, sizeof *slot->key);
-  slot->entry[1] = slot->entry[0];
-  if (p->narrow)
-    {
-      for (size_t i = 0; i < *count; i++)
-        slot->entry[0].narrow.ids[i] = (uint16_t) ids[i];
-      slot->entry[0].narrow.count = (uint16_t) *count;
-    }
-  else
-    {
-      memcpy (slot->entry[0].wide.ids, ids, *count * sizeof *ids);
-      slot->entry[0].wide.count = (uint32_t) *count;
-    }
-  return MM_OK;
+  if (st == MM_OK)
+    remember (p, part->slot, part->key, ids, *count);
+  return st;
 }
 
 __attribute__ ((noinline)) static mm_status
@@ -379,6 +392,9 @@ copy_part_plain (const struct part *part, bool narrow, uint32_t *out, size_t *co
   for (int k = 0; k < (narrow ? NARROW_IDS : WIDE_IDS); k++)
     out[k] = narrow ? entry->narrow.ids[k] : entry->wide.ids[k];
   *count = narrow ? entry->narrow.count : entry->wide.count;
+  if (__builtin_expect (*count > (narrow ? NARROW_IDS : WIDE_IDS), false))
+    for (int k = 0; k < (narrow ? NARROW_MORE : WIDE_MORE); k++)
+      out[k + (narrow ? NARROW_IDS : WIDE_IDS)] = narrow ? entry[1].narrow_more[k] : entry[1].wide_more[k];
   return true;
 }
 
@@ -442,6 +458,17 @@ make_part_avx2 (const struct mm_pieces *p, const char *text, size_t at, size_t l
   return high == 0;
 }
 
+MM_TARGET_AVX2 static inline void
+store_ids (const union entry *entry, bool narrow, uint32_t *out)
+{
+  __m128i ids = _mm_load_si128 ((const __m128i *) entry);
+
+  if (narrow)
+    _mm256_storeu_si256 ((__m256i *) out, _mm256_cvtepu16_epi32 (ids));
+  else
+    _mm_storeu_si128 ((__m128i *) out, ids);
+}
+
 MM_TARGET_AVX2 static inline bool
 copy_part_avx2 (const struct part *part, bool narrow, uint32_t *out, size_t *count)
 {
@@ -452,16 +479,13 @@ copy_part_avx2 (const struct part *part, bool narrow, uint32_t *out, size_t *cou
   unsigned words = (unsigned) _mm256_movemask_pd (same);
   unsigned found = words & words >> 1 & 5;      /* 1 in the first entry, 4 in the second */
   const union entry *entry = slot->entry + (found >> 2);
-  __m128i ids;
 
   if (found == 0)
     return false;
-  ids = _mm_load_si128 ((const __m128i *) entry);
-  if (narrow)
-    _mm256_storeu_si256 ((__m256i *) out, _mm256_cvtepu16_epi32 (ids));
-  else
-    _mm_storeu_si128 ((__m128i *) out, ids);
+  store_ids (entry, narrow, out);
   *count = narrow ? entry->narrow.count : entry->wide.count;
+  if (__builtin_expect (*count > (narrow ? NARROW_IDS : WIDE_IDS), false))
+    store_ids (entry + 1, narrow, out + (narrow ? NARROW_IDS : WIDE_IDS));
   return true;
 }
 

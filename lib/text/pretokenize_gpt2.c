@@ -12,8 +12,8 @@
 #include "pattern.h"
 #include "pretokenize_gpt2.h"
 
-/* Write the places AT + i of the set bits i of BITS to ENDS, up to seven more behind them; returns
-   their number.  */
+/* Write the places AT + i of the set bits i of BITS to ENDS, and something behind them up to 24 or a multiple of eight;
+   returns their number.  */
 typedef size_t flatten_fn (uint64_t bits, size_t at, size_t *ends);
 
 /* Look up the characters that C names in LEADS.  */
@@ -119,13 +119,82 @@ long_end (mm_byte_class_fn *classify, const char *text, size_t size, size_t at)
   return run_end (text, size, i, MM_LETTER);
 }
 
+/* What a block of 64 bytes has to know of those before it.  */
+struct before
+{
+  uint64_t letter, number, other, space, blank; /* the last byte, as bit 0 */
+  uint64_t start;               /* bit 0: a piece starts there */
+  int passed;                   /* bytes of the block that a contraction takes, -1 where there is none */
+};
+
+/* The places where pieces start among the 64 bytes of ASCII at P of classes C, behind those of B, which is made that of
+   the next block.  Whether the last byte of white space is alone is left to that one.  Two bytes may be read behind the
+   block.  */
+static inline __attribute__ ((always_inline)) uint64_t
+ascii_starts (const char *p, const struct mm_byte_class *c, struct before *b)
+{
+  uint64_t other = ~(c->letter | c->number | c->space), starts;
+  int passed = -1;
+
+  starts = ((c->letter & ~(c->letter << 1 | b->letter)) | (c->number & ~(c->number << 1 | b->number))
+            | (other & ~(other << 1 | b->other))) & ~(c->blank << 1 | b->blank);
+  starts |= c->space & ~(c->space << 1 | b->space);
+  starts |= c->space & ~(c->space >> 1) & UINT64_MAX >> 1;
+  if (__builtin_expect (b->passed >= 0, false))
+    starts = (starts & UINT64_MAX << b->passed) | UINT64_C (1) << b->passed;
+  for (uint64_t quotes = starts & c->quote; quotes; quotes &= quotes - 1)
+    {
+      int i = __builtin_ctzll (quotes), end = i + (int) contraction (p + i, 3);
+
+      if (end > i)
+        starts &= ~(UINT64_MAX << 1 << i) | (end < 64 ? UINT64_MAX << end : 0);
+      if (end > i && end < 64)
+        starts |= UINT64_C (1) << end;
+      else if (end > i)
+        passed = end - 64;
+    }
+  *b = (struct before) { c->letter >> 63, c->number >> 63, other >> 63, c->space >> 63, c->blank >> 63, starts >> 63,
+                         passed };
+  return starts;
+}
+
+/* The ends of pieces from *AT on as long as all is ASCII, 64 bytes at a time: as no block waits for where the last
+   piece of the one before begins, the processor is ahead with several.  *AT is moved to the last of them.  */
+static inline __attribute__ ((always_inline)) size_t
+find_ascii (mm_byte_class_fn *classify, flatten_fn *flatten, const char *text, size_t size, size_t *at, size_t *ends,
+            size_t max)
+{
+  struct before before = { .passed = -1 };
+  uint64_t own = 1;             /* the start of the first piece ends none */
+  size_t count = 0;
+
+  for (size_t base = *at; size - base >= 64 + 2 && count + MM_PIECES_MIN <= max; base += 64)
+    {
+      struct mm_byte_class c;
+      uint64_t starts;
+
+      classify ((const unsigned char *) text + base, &c);
+      if (c.high)
+        break;
+      ends[count] = base - 1;
+      count += before.space & ~c.space & ~before.start & 1;
+      starts = ascii_starts (text + base, &c, &before);
+      count += flatten (starts & ~own, base, ends + count);
+      own = 0;
+    }
+  if (count > 0)
+    *at = ends[count - 1];
+  return count;
+}
+
 static inline __attribute__ ((always_inline)) size_t
 find_pieces (mm_byte_class_fn *classify, flatten_fn *flatten, const char *text, size_t size,
              size_t at, size_t *ends, size_t max)
 {
   size_t count = 0;
 
-  while (at < size && count + MM_PIECES_MIN <= max)
+  while (count += find_ascii (classify, flatten, text, size, &at, ends + count, max - count),
+         at < size && count + MM_PIECES_MIN <= max)
     {
       size_t n = size - at < 64 ? size - at : 64, next = size;
       bool all = n == size - at;
@@ -204,13 +273,16 @@ flatten_avx512 (uint64_t bits, size_t at, size_t *ends)
   size_t n = (size_t) __builtin_popcountll (bits);
   __m512i found = _mm512_maskz_compress_epi8 (bits, _mm512_loadu_si512 (places));
   __m512i base = _mm512_set1_epi64 ((long long) at);
+  __m128i first = _mm512_castsi512_si128 (found), third = _mm512_extracti32x4_epi32 (found, 1);
 
-  for (size_t i = 0; i < n; i += 8)
+  _mm512_storeu_si512 (ends, _mm512_add_epi64 (base, _mm512_cvtepu8_epi64 (first)));
+  _mm512_storeu_si512 (ends + 8, _mm512_add_epi64 (base, _mm512_cvtepu8_epi64 (_mm_srli_si128 (first, 8))));
+  _mm512_storeu_si512 (ends + 16, _mm512_add_epi64 (base, _mm512_cvtepu8_epi64 (third)));
+  found = _mm512_alignr_epi64 (found, found, 3);
+  for (size_t i = 24; __builtin_expect (i < n, false); i += 8)
     {
-      __m512i eight = _mm512_cvtepu8_epi64 (_mm512_castsi512_si128 (found));
-
-      _mm512_storeu_si512 (ends + i, _mm512_add_epi64 (base, eight));
-      found = _mm512_permutexvar_epi64 (_mm512_setr_epi64 (1, 2, 3, 4, 5, 6, 7, 0), found);
+      _mm512_storeu_si512 (ends + i, _mm512_add_epi64 (base, _mm512_cvtepu8_epi64 (_mm512_castsi512_si128 (found))));
+      found = _mm512_alignr_epi64 (found, found, 1);
     }
   return n;
 }

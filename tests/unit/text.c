@@ -374,6 +374,74 @@ test_merges (void)
   ok (n_ordered >= 40 && n_ordered < 400, "with rules in and out of order");
 }
 
+/* ---- the table of pairs ---- */
+
+enum { PAIRS = 4000 };
+
+/* Rule R joins two bytes, or from half of them on the token of an earlier rule and a byte.  */
+static struct mm_bpe_rule
+pair_rule (uint32_t r)
+{
+  if (r < PAIRS / 2)
+    return (struct mm_bpe_rule) { r % 251, 100 + r / 251, 256 + r };
+  return (struct mm_bpe_rule) { 256 + r - PAIRS / 2, r * 31 % 256, 256 + r };
+}
+
+static bool
+pairs_agree (size_t *n_away)
+{
+  static struct mm_trie_key texts[256 + PAIRS];
+  static char bytes_of[256 + PAIRS][3];
+  struct mm_bpe_rule *rules = malloc (PAIRS * sizeof *rules);
+  uint32_t bytes[256];
+  struct mm_bpe bpe;
+  bool good = true;
+
+  for (uint32_t c = 0; c < 256; c++)
+    {
+      bytes[c] = c;
+      bytes_of[c][0] = (char) c;
+      texts[c] = (struct mm_trie_key) { bytes_of[c], 1, c };
+    }
+  for (uint32_t r = 0; r < PAIRS; r++)
+    {
+      char *text = bytes_of[256 + r];
+      uint32_t size;
+
+      rules[r] = pair_rule (r);
+      size = texts[rules[r].left].size;
+      memcpy (text, texts[rules[r].left].bytes, size);
+      text[size] = (char) rules[r].right;
+      texts[256 + r] = (struct mm_trie_key) { text, size + 1, 256 + r };
+    }
+  if (mm_bpe_build (&bpe, texts, 256 + PAIRS, bytes, rules, PAIRS) < 0)
+    return false;
+  for (uint32_t left = 0; left < 256 + PAIRS / 2; left++)
+    for (uint32_t right = 0; right < 256; right++)
+      {
+        uint32_t r = left >= 256 ? left - 256 + PAIRS / 2 : (right - 100) * 251 + left;
+        struct mm_bpe_rule rule = pair_rule (r);
+        bool there = r < PAIRS && rule.left == left && rule.right == right;
+
+        good &= mm_bpe_when (&bpe, left, right) == (there ? r + MM_BPE_BYTES : MM_BPE_NONE);
+      }
+  for (size_t i = 0; i < (size_t) 1 << bpe.bucket_bits; i++)
+    for (size_t k = 0; k < MM_BPE_BUCKET; k++)
+      *n_away += (bpe.pairs[i].tags[k] & MM_BPE_AWAY) == MM_BPE_AWAY;
+  mm_bpe_free (&bpe);
+  return good;
+}
+
+static void
+test_pairs (void)
+{
+  size_t n_away = 0;
+
+  ok (pairs_agree (&n_away), "the rule of each pair is found, and none for others");
+  printf ("# %zu of %d away from their places\n", n_away, PAIRS);
+  ok (n_away > 0, "some stand behind their places");
+}
+
 /* ---- seams ---- */
 
 /* Rules at random over the bytes of a few characters: the merge loop on a whole text against the
@@ -467,5 +535,6 @@ main (void)
   test_byte_table ();
   test_trie ();
   test_merges ();
+  test_pairs ();
   return tap_done ();
 }

@@ -16,6 +16,7 @@
 
 #include "../../lib/text/byte_table.h"
 #include "../tap.h"
+#include "tiny.h"
 
 /* ---- a small tokenizer to start from ---- */
 
@@ -547,6 +548,43 @@ test_encode (void)
   json_decref (root);
 }
 
+/* Without merges the ids of a text are its bytes, however many of them a piece has and whatever was remembered of
+   pieces before: more are given here than can be.  */
+static bool
+bytes_come_back (uint32_t vocab_size)
+{
+  enum { SIZE = 5 << 20 };
+  struct mm_tokenizer *t = tiny_tokenizer (vocab_size);
+  char *text = malloc (SIZE);
+  struct mm_encoder *e;
+  struct mm_ids ids = { 0 };
+  bool good = mm_encoder_open (t, &e) == MM_OK;
+  uint32_t state = 1;
+
+  for (size_t i = 0; i < SIZE; i++)
+    {
+      state = state * 1664525 + 1013904223;
+      text[i] = " abcdefghijklmno"[state >> 28];
+    }
+  /* Half of it again, which is remembered in part.  */
+  memcpy (text + SIZE / 2, text + SIZE / 4, SIZE / 4);
+  good = good && mm_encode (e, text, SIZE, 0, &ids) == MM_OK && ids.count == SIZE;
+  for (size_t i = 0; good && i < SIZE; i++)
+    good = ids.data[i] == 3 + (uint32_t) (unsigned char) text[i];
+  free (ids.data);
+  free (text);
+  mm_encoder_close (e);
+  mm_tokenizer_free (t);
+  return good;
+}
+
+static void
+test_remembered (void)
+{
+  ok (bytes_come_back (300), "pieces are remembered with all their ids, of 16 bits");
+  ok (bytes_come_back (70000), "and of 32");
+}
+
 static void
 test_tokens (void)
 {
@@ -731,6 +769,7 @@ main (void)
   test_files ();
   test_ranks ();
   test_encode ();
+  test_remembered ();
   test_tokens ();
   test_decode ();
   test_utf8 ();
