@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,11 +31,18 @@ enum
   LINE = 64                     /* bytes of a cache line: words that threads write apart */
 };
 
+/* Tasks [low half, high half) that a thread has left, in a line of its own.  */
+struct range
+{
+  _Alignas (LINE) atomic_uint_least64_t left;
+};
+
 struct mm_team
 {
   int n_threads;                /* the caller included */
   int spins;                    /* 0 when threads outnumber processors */
   pthread_t *threads;           /* n_threads - 1 of them */
+  struct range *ranges;         /* [n_threads] */
   mm_team_fn *fn;               /* NULL: leave */
   void *arg;
   _Alignas (LINE) atomic_uint job;      /* jobs handed over */
@@ -197,7 +204,9 @@ mm_team_open (int n_threads, struct mm_team **out)
   *team = (struct mm_team) { .spins = n_threads <= mm_cpus_allowed () ? SPINS : 0 };
   pthread_mutex_init (&team->lock, NULL);
   pthread_cond_init (&team->wake, NULL);
-  st = mm_alloc ("team of threads", (size_t) n_threads, sizeof *team->threads, &team->threads);
+  team->ranges = aligned_alloc (LINE, (size_t) n_threads * sizeof *team->ranges);
+  st = team->ranges ? mm_alloc ("team of threads", (size_t) n_threads, sizeof *team->threads, &team->threads)
+                    : mm_fail (MM_ENOMEM, "no memory for the tasks of %d threads", n_threads);
   for (team->n_threads = 1; st == MM_OK && team->n_threads < n_threads; team->n_threads++)
     if ((st = start_thread (team, team->n_threads)) < 0)
       break;
@@ -221,6 +230,7 @@ mm_team_close (struct mm_team *team)
   pthread_cond_destroy (&team->wake);
   pthread_mutex_destroy (&team->lock);
   free (team->threads);
+  free (team->ranges);
   free (team);
 }
 
@@ -256,4 +266,84 @@ mm_team_barrier (struct mm_team *team)
   atomic_store (&team->arrived, 0);
   atomic_fetch_add (&team->round, 1);
   wake_sleepers (team);
+}
+
+static uint64_t
+make_range (size_t from, size_t to)
+{
+  return (uint64_t) to << 32 | from;
+}
+
+static size_t
+range_from (uint64_t range)
+{
+  return range & UINT32_MAX;
+}
+
+static size_t
+range_to (uint64_t range)
+{
+  return range >> 32;
+}
+
+static size_t
+range_size (uint64_t range)
+{
+  return range_to (range) - range_from (range);
+}
+
+void
+mm_team_tasks (struct mm_team *team, size_t n)
+{
+  for (int t = 0; t < team->n_threads; t++)
+    {
+      size_t from, to;
+
+      mm_share (n, 1, t, team->n_threads, &from, &to);
+      atomic_store (&team->ranges[t].left, make_range (from, to));
+    }
+}
+
+/* Take the first task of a range, or the last.  */
+static bool
+take_from (struct range *range, bool first, size_t *task)
+{
+  uint64_t old = atomic_load (&range->left);
+
+  while (range_size (old) > 0)
+    {
+      size_t from = range_from (old), to = range_to (old);
+
+      *task = first ? from : to - 1;
+      if (atomic_compare_exchange_weak (&range->left, &old, make_range (from + first, to - !first)))
+        return true;
+    }
+  return false;
+}
+
+bool
+mm_team_take (struct mm_team *team, int thread, size_t *task)
+{
+  if (take_from (&team->ranges[thread], true, task))
+    return true;
+  for (;;)
+    {
+      int fullest = -1;
+      size_t most = 0;
+
+      for (int t = 0; t < team->n_threads; t++)
+        {
+          size_t size = range_size (atomic_load (&team->ranges[t].left));
+
+          if (size > most)
+            {
+              most = size;
+              fullest = t;
+            }
+        }
+      if (fullest < 0)
+        return false;
+      if (take_from (&team->ranges[fullest], false, task))
+        return true;
+    }
 }

@@ -5,6 +5,7 @@
 #define MINIMIND_THREAD_H
 
 #include <float.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <minimind/error.h>
@@ -39,6 +40,14 @@ void mm_team_run (struct mm_team *team, mm_team_fn *fn, void *arg);
 
 /* Inside FN: wait until every thread of the team has called it.  */
 void mm_team_barrier (struct mm_team *team);
+
+/* Hand out tasks 0 to N - 1, N < 2^32: before mm_team_run or, inside FN, by one thread between two barriers.  Each
+   thread gets a range of neighbours.  */
+void mm_team_tasks (struct mm_team *team, size_t n);
+
+/* Inside FN: the next task of THREAD's range, or, when that is used up, the last one of the thread that has most left:
+   who is held up by others keeps nobody waiting.  False: none is left.  */
+bool mm_team_take (struct mm_team *team, int thread, size_t *task);
 
 /* The part [*FROM, *TO) of N items that falls to THREAD of N_THREADS, cut at
    multiples of GRAIN.  */

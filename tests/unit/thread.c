@@ -1,12 +1,14 @@
-/* thread.c -- every thread runs, once a job; barriers hold; shares cover; float mode.
+/* thread.c -- every thread runs, once a job; barriers hold; shares cover; tasks are taken once; float mode.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #if defined __x86_64__
 # include <immintrin.h>
@@ -132,6 +134,58 @@ test_share (void)
   ok (good, "shares cover all items in order, cut at the grain");
 }
 
+enum { TASKS = 1000 };
+
+struct tasks
+{
+  struct mm_team *team;
+  atomic_int taken[TASKS], done;
+  bool held_up;                 /* thread 0 goes on when all others' work and the rest of its own is done */
+  int by_first;                 /* tasks thread 0 did */
+};
+
+static void
+take_tasks (void *arg, int thread, int n_threads)
+{
+  struct tasks *t = arg;
+  time_t began = time (NULL);
+  size_t task;
+
+  (void) n_threads;
+  while (mm_team_take (t->team, thread, &task))
+    {
+      atomic_fetch_add (&t->taken[task], 1);
+      t->by_first += thread == 0;
+      while (thread == 0 && t->held_up && atomic_load (&t->done) < TASKS - 1 && time (NULL) < began + 20)
+        sched_yield ();
+      atomic_fetch_add (&t->done, 1);
+    }
+}
+
+static void
+test_tasks (int threads, bool held_up)
+{
+  struct tasks t = { .held_up = held_up };
+  int good = 1;
+
+  if (mm_team_open (threads, &t.team) < 0)
+    {
+      ok (0, "team opened");
+      return;
+    }
+  mm_team_tasks (t.team, TASKS);
+  mm_team_run (t.team, take_tasks, &t);
+  for (int i = 0; i < TASKS; i++)
+    good &= atomic_load (&t.taken[i]) == 1;
+  ok (good && (threads > 1 || t.by_first == TASKS), "threads take each task once");
+  if (held_up)
+    ok (t.by_first <= 1 && atomic_load (&t.done) == TASKS, "one that is held up leaves its tasks to the others");
+  mm_team_tasks (t.team, 0);
+  mm_team_run (t.team, take_tasks, &t);
+  ok (atomic_load (&t.done) == TASKS, "no tasks");
+  mm_team_close (t.team);
+}
+
 struct mode
 {
   int nearest[2], subnormals[2];
@@ -177,6 +231,10 @@ main (void)
   test_team (MOST);
   test_refusals ();
   test_share ();
+  test_tasks (1, false);
+  test_tasks (2, true);
+  test_tasks (MOST, false);
+  test_tasks (MOST, true);
   test_float_mode ();
   return tap_done ();
 }

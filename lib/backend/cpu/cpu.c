@@ -168,31 +168,41 @@ mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t cou
 
 struct split
 {
-  size_t n, grain;
+  struct mm_team *team;
+  size_t n, grain, parts;
   mm_cpu_split_fn *fn;
   void *job;
 };
 
 static void
-run_part (void *arg, int thread, int n_threads)
+run_parts (void *arg, int thread, int n_threads)
 {
   struct split *s = arg;
-  size_t from, to;
+  size_t part, from, to;
 
-  mm_share (s->n, s->grain, thread, n_threads, &from, &to);
-  if (from < to)
-    s->fn (s->job, from, to);
+  (void) n_threads;
+  while (mm_team_take (s->team, thread, &part))
+    {
+      mm_share (s->n, s->grain, (int) part, (int) s->parts, &from, &to);
+      s->fn (s->job, from, to);
+    }
 }
 
 void
 mm_cpu_split (struct mm_backend *be, size_t n, size_t grain, mm_cpu_split_fn *fn, void *job)
 {
-  struct split s = { n, grain, fn, job };
+  enum { PARTS = 8 };           /* for each thread: one that is held up leaves some to the others */
+  struct mm_team *team = mm_cpu_state (be)->team;
+  size_t grains = n / grain + (n % grain != 0), most = PARTS * (size_t) mm_team_size (team);
+  struct split s = { team, n, grain, grains < most ? grains : most, fn, job };
 
-  if (n <= grain)
-    fn (job, 0, n);
-  else
-    mm_team_run (mm_cpu_state (be)->team, run_part, &s);
+  if (s.parts < 2 || mm_team_size (team) == 1)
+    {
+      fn (job, 0, n);
+      return;
+    }
+  mm_team_tasks (team, s.parts);
+  mm_team_run (team, run_parts, &s);
 }
 
 void

@@ -1,10 +1,10 @@
 /* gemm.c -- driver of products: outputs are split over the threads, chains over the caches.
    SPDX-License-Identifier: Apache-2.0
 
-   The outputs are cut into a grid of tasks that threads take as they become free: on a busy machine they are
-   not equally fast.  A task is walked in blocks; each, over k in parts; each, over nc columns, whose part of B
-   stays in the second cache while all rows pass.  Chains of one part go straight to their end; longer ones
-   keep their sums in y where y is the end, else in scratch of one block.
+   The outputs are cut into a grid of tasks.  Each thread has neighbours of its own and helps another when it is
+   through: on a busy machine threads are not equally fast.  A task is walked over k in parts; each, over nc columns,
+   whose part of B stays in the second cache while all rows pass.  Chains of one part go straight to their end; longer
+   ones keep their sums in y where y is the end, else in scratch.
 
    Weights come in panels.  Where A is read by columns and B by rows, as for a weight's gradient, both are copied to
    panels first: B by all threads together, then tasks are rows of it; A for some rows and one part, whose values
@@ -18,11 +18,12 @@
 
 enum
 {
-  ROWS = 1024,                  /* of a block */
+  MOST_ROWS = 1024,             /* of a task */
+  FEWEST_ROWS = 112,            /* of a task, where rows are split for the threads' sake */
   MOST_PACKED = 4 << 20,        /* values of B in panels */
   FEWEST_COLUMNS = 256,
-  WAIT_PART = 4,                /* what share of a task is spent waiting for the last one */
-  MOST_TASKS = 4                /* for each thread; a power of two */
+  TASKS = 24,                   /* for each thread */
+  LEAST_WORK = 1 << 17          /* steps of chains of a task */
 };
 
 struct job
@@ -32,12 +33,12 @@ struct job
   const struct mm_gemm *g;
   size_t row_tasks, col_tasks;  /* the grid that splits m by n */
   bool copies;                  /* A and B go to panels */
-  size_t rows, cols, part;      /* of a block; steps of k between two spills */
-  size_t nc;                    /* columns that meet all rows of a block before the next do */
+  size_t rows, cols, part;      /* of a task at most; steps of k between two spills */
+  size_t packed;                /* columns of B that are packed at a time */
+  size_t nc;                    /* columns that meet all rows of a task before the next do */
   size_t sums, total, a;        /* floats of each thread's scratch: running sums, pieces, panels of A */
   size_t b;                     /* of the panels of B */
   float *scratch, *b_panels;
-  atomic_size_t next;           /* task */
   atomic_bool bad;
 };
 
@@ -45,7 +46,7 @@ struct job
 struct walk
 {
   const struct job *job;
-  float *sums, *total;          /* of a block */
+  float *sums, *total;          /* of a task */
   float *a;                     /* panels of a part */
 };
 
@@ -115,7 +116,7 @@ part_end (const struct job *job, size_t k, size_t k0)
   return least (k0 + even_piece (piece, job->part, 8), cut + piece);
 }
 
-/* Steps [K0, K1), a part, of the chains of block G: from where and to where.  */
+/* Steps [K0, K1), a part, of the chains of task G: from where and to where.  */
 static struct mm_gemm
 sub_steps (const struct walk *w, const struct mm_gemm *g, size_t k0, size_t k1)
 {
@@ -141,21 +142,21 @@ sub_steps (const struct walk *w, const struct mm_gemm *g, size_t k0, size_t k1)
   return p;
 }
 
-/* One part of the chains of a block, steps [K0, K1), by columns.  */
+/* One part of the chains of a task, steps [K0, K1), by columns.  */
 static bool
-run_part (const struct walk *w, const struct mm_gemm *block, size_t k0, size_t k1)
+run_part (const struct walk *w, const struct mm_gemm *task, size_t k0, size_t k1)
 {
   const struct job *job = w->job;
-  size_t mr = job->kernels->mr, n = even_piece (block->n, job->nc, job->kernels->nr);
-  struct mm_gemm g = sub_steps (w, block, k0, k1);
+  size_t mr = job->kernels->mr, n = even_piece (task->n, job->nc, job->kernels->nr);
+  struct mm_gemm g = sub_steps (w, task, k0, k1);
   bool bad = false;
 
-  if (k1 < block->k)
+  if (k1 < task->k)
     {
-      g.next_a = block->a + k1 * block->a_step;
-      g.next_m = block->m;
-      g.next_k = part_end (job, block->k, k1) - k1;
-      g.next_b = block->b.data + k1 * block->b.step;
+      g.next_a = task->a + k1 * task->a_step;
+      g.next_m = task->m;
+      g.next_k = part_end (job, task->k, k1) - k1;
+      g.next_b = task->b.data + k1 * task->b.step;
     }
   if (job->copies)
     {
@@ -177,9 +178,9 @@ run_part (const struct walk *w, const struct mm_gemm *block, size_t k0, size_t k
         {
           size_t from = j * g.next_k / g.n, to = (j + p.n) * g.next_k / g.n;
 
-          p.next_a += from * block->a_step;
+          p.next_a += from * task->a_step;
           p.next_k = to - from;
-          p.next_a_step = block->a_step;
+          p.next_a_step = task->a_step;
         }
       bad |= job->kernels->gemm (&p);
     }
@@ -187,7 +188,7 @@ run_part (const struct walk *w, const struct mm_gemm *block, size_t k0, size_t k
 }
 
 static bool
-run_block (const struct walk *w, const struct mm_gemm *g)
+run_task (const struct walk *w, const struct mm_gemm *g)
 {
   bool bad = false;
   size_t k0 = 0;
@@ -203,41 +204,26 @@ run_block (const struct walk *w, const struct mm_gemm *g)
   return bad;
 }
 
-/* The outputs of G, a task, by blocks.  */
-static bool
-run_task (const struct walk *w, const struct mm_gemm *g)
-{
-  const struct job *job = w->job;
-  size_t mr = job->kernels->mr, nr = job->kernels->nr;
-  size_t m = even_piece (g->m, job->rows, mr), n = even_piece (g->n, job->cols, nr);
-  bool bad = false;
-
-  for (size_t i = 0; i < g->m; i += m)
-    for (size_t j = 0; j < g->n; j += n)
-      {
-        struct mm_gemm p = sub_outputs (job, g, i, least (m, g->m - i), j, least (n, g->n - j));
-
-        p.next_b = g->b.data + (j + n < g->n ? j + n : 0) / nr * g->b.panel;
-        if (job->copies && i + m < g->m)
-          {
-            p.next_a = p.a + m / mr * p.a_panel;
-            p.next_m = least (m, g->m - i - m);
-            p.next_k = part_end (job, g->k, 0);
-          }
-        bad |= run_block (w, &p);
-      }
-  return bad;
-}
-
-/* Task AT of the grid over G.  */
+/* Task AT of the grid over G.  Neighbours share columns, whose part of B then stays in the second cache.  What will be
+   read after it: the rows below; behind the last ones the next columns and the first rows.  */
 static struct mm_gemm
 task_at (const struct job *job, const struct mm_gemm *g, size_t at)
 {
-  size_t i0, i1, j0, j1;
+  size_t mr = job->kernels->mr, nr = job->kernels->nr, i0, i1, j0, j1;
+  struct mm_gemm task;
 
-  mm_share (g->m, job->kernels->mr, (int) (at / job->col_tasks), (int) job->row_tasks, &i0, &i1);
-  mm_share (g->n, job->kernels->nr, (int) (at % job->col_tasks), (int) job->col_tasks, &j0, &j1);
-  return sub_outputs (job, g, i0, i1 - i0, j0, j1 - j0);
+  mm_share (g->m, mr, (int) (at % job->row_tasks), (int) job->row_tasks, &i0, &i1);
+  mm_share (g->n, nr, (int) (at / job->row_tasks), (int) job->col_tasks, &j0, &j1);
+  task = sub_outputs (job, g, i0, i1 - i0, j0, j1 - j0);
+  if (i1 < g->m)
+    {
+      task.next_a = g->a + i1 / mr * g->a_panel;
+      task.next_m = job->copies ? least (job->rows, g->m - i1) : least (mr, g->m - i1);
+      task.next_k = part_end (job, g->k, 0);
+    }
+  else if (j1 < g->n)
+    task.next_b = g->b.data + j1 / nr * g->b.panel;
+  return task;
 }
 
 /* Pack this thread's share of the B of G and wait for the others'; G then reads it.  */
@@ -252,7 +238,7 @@ pack_together (const struct job *job, struct mm_gemm *g, int thread, int n_threa
   mm_team_barrier (job->team);
 }
 
-/* All tasks, once for each block of columns whose B is copied; a task's number may belong to a later block.  */
+/* All tasks, once for each block of columns whose B is packed.  */
 static void
 work (void *arg, int thread, int n_threads)
 {
@@ -260,85 +246,103 @@ work (void *arg, int thread, int n_threads)
   const struct mm_gemm *g = job->g;
   float *scratch = job->scratch + (size_t) thread * (job->sums + job->total + job->a);
   struct walk w = { job, scratch, scratch + job->sums, scratch + job->sums + job->total };
-  size_t at = atomic_fetch_add (&job->next, 1), tasks = 0, n = job->copies ? job->cols : g->n, j = 0;
+  size_t at, j = 0;
 
   do
     {
-      struct mm_gemm part = sub_outputs (job, g, 0, g->m, j, least (n, g->n - j));
+      struct mm_gemm part = sub_outputs (job, g, 0, g->m, j, least (job->packed, g->n - j));
 
       if (job->copies)
-        pack_together (job, &part, thread, n_threads);
-      tasks += job->row_tasks * job->col_tasks;
-      for (; at < tasks; at = atomic_fetch_add (&job->next, 1))
         {
-          struct mm_gemm task = task_at (job, &part, at - (tasks - job->row_tasks * job->col_tasks));
+          if (j > 0 && thread == 0)
+            mm_team_tasks (job->team, job->row_tasks * job->col_tasks);
+          pack_together (job, &part, thread, n_threads);
+        }
+      while (mm_team_take (job->team, thread, &at))
+        {
+          struct mm_gemm task = task_at (job, &part, at);
 
           if (run_task (&w, &task))
             atomic_store (&job->bad, true);
         }
-      j += n;
+      j += job->packed;
       if (j < g->n)
         mm_team_barrier (job->team);
     }
   while (j < g->n);
 }
 
-/* What ROWS by COLS tasks cost each of N_THREADS, in steps of one output.  */
+/* Into how many pieces to split N panels: at most MOST panels each, and, if these are not WANT pieces, smaller ones
+   down to FEWEST panels.  */
 static size_t
-grid_cost (const struct job *job, size_t rows, size_t cols, size_t n_threads)
+splits (size_t n, size_t most, size_t fewest, size_t want)
+{
+  size_t useful = n / fewest, count = least (want, useful);
+
+  if (count < pieces (n, most))
+    count = pieces (n, most);
+  return count ? count : 1;
+}
+
+/* How many tasks there should be: several for each thread, of some work each.  */
+static size_t
+wanted_tasks (const struct mm_gemm *g, size_t n_threads)
+{
+  double most = (double) g->m * (double) g->n * (double) g->k / LEAST_WORK;
+  size_t want = n_threads > 1 ? TASKS * n_threads : 1;
+
+  return most < (double) want ? pieces ((size_t) most + 1, n_threads) * n_threads : want;
+}
+
+/* The grid where B comes in panels.  The second cache holds nc columns of it for MM_GEMM_K steps.  */
+static void
+split_both (struct job *job, size_t n_threads)
 {
   const struct mm_gemm *g = job->g;
-  size_t mr = job->kernels->mr, nr = job->kernels->nr;
-  size_t m = pieces (pieces (g->m, mr), rows) * mr, n = pieces (pieces (g->n, nr), cols) * nr;
+  size_t mr = job->kernels->mr, m = pieces (g->m, mr), n = pieces (g->n, job->kernels->nr);
+  size_t nc = job->kernels->nc / job->kernels->nr, want = wanted_tasks (g, n_threads);
 
-  return rows * cols / n_threads * m * n + (n_threads > 1 ? m * n / WAIT_PART : 0);
+  job->col_tasks = splits (n, nc, 1, 1);
+  job->row_tasks = splits (m, MOST_ROWS / mr, FEWEST_ROWS / mr, pieces (want, job->col_tasks));
+  job->col_tasks = splits (n, nc, 1, pieces (want, job->row_tasks));
+  /* As many for each thread.  */
+  while (job->row_tasks * job->col_tasks % n_threads != 0 && job->row_tasks < m / (FEWEST_ROWS / mr))
+    job->row_tasks++;
 }
 
-/* The cheapest grid of a number of tasks for each thread; where equal, columns are split first.  Where operands are
-   copied rows alone are split: each thread's tasks then copy rows of A that no other does.  */
+/* The grid where both operands are copied: rows alone are split, so that no two tasks copy the same.  The second cache
+   holds nc / 2 columns of B, as much of A, and what is fetched of the next A.  */
 static void
-choose_grid (struct job *job, size_t n_threads)
+split_rows (struct job *job, size_t n_threads)
 {
-  size_t best = SIZE_MAX, most = n_threads > 1 ? MOST_TASKS : 1;
+  size_t mr = job->kernels->mr, most = pieces (job->kernels->nc / 2, mr);
+  size_t tasks = splits (pieces (job->g->m, mr), most, 1, 4 * n_threads);
 
-  for (size_t tasks = n_threads; tasks <= most * n_threads; tasks *= 2)
-    for (size_t rows = job->copies ? tasks : 1; rows <= tasks; rows++)
-      if (tasks % rows == 0)
-        {
-          size_t cost = grid_cost (job, rows, tasks / rows, n_threads);
-
-          if (cost < best)
-            {
-              best = cost;
-              job->row_tasks = rows;
-              job->col_tasks = tasks / rows;
-            }
-        }
+  job->col_tasks = 1;
+  job->row_tasks = pieces (tasks, n_threads) * n_threads;
 }
 
-/* Sizes of blocks.  The second cache holds nc columns of B for MM_GEMM_K steps; or half of these, as much of A, and
-   what is fetched of the next A.  */
 static void
-choose_blocks (struct job *job)
+choose_tasks (struct job *job, size_t n_threads)
 {
   const struct mm_gemm *g = job->g;
   size_t mr = job->kernels->mr, nr = job->kernels->nr, nc = job->kernels->nc;
+  size_t packed = MOST_PACKED / (g->k ? g->k : 1) / nr * nr;
 
-  job->part = MM_GEMM_K;
-  job->rows = job->copies ? nc / 2 : ROWS;
+  if (packed < FEWEST_COLUMNS)
+    packed = FEWEST_COLUMNS;
+  job->packed = job->copies ? least (g->n, packed) : g->n;
   job->nc = job->copies ? nc / 2 : nc;
-  job->cols = nc;
-  if (job->copies)
-    {
-      size_t fit = MOST_PACKED / (g->k ? g->k : 1);
-
-      job->cols = fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit;
-    }
+  job->part = MM_GEMM_K;
   /* Few rows: stay on a panel of B as long as the rows of A fit the cache.  */
-  else if (g->m < mr)
+  if (!job->copies && g->m < mr)
     job->part = MM_GEMM_K * mr / (g->m ? g->m : 1);
-  job->rows = least (pieces (pieces (g->m, mr), job->row_tasks), pieces (job->rows, mr)) * mr;
-  job->cols = least (pieces (pieces (g->n, nr), job->col_tasks), pieces (job->cols, nr)) * nr;
+  if (job->copies)
+    split_rows (job, n_threads);
+  else
+    split_both (job, n_threads);
+  job->rows = pieces (pieces (g->m, mr), job->row_tasks) * mr;
+  job->cols = pieces (pieces (job->packed, nr), job->col_tasks) * nr;
 }
 
 /* Floats of each thread's scratch.  */
@@ -346,11 +350,11 @@ static void
 choose_scratch (struct job *job)
 {
   const struct mm_gemm *g = job->g;
-  size_t mr = job->kernels->mr, block = job->rows * job->cols;
+  size_t mr = job->kernels->mr, task = job->rows * job->cols;
   bool in_y = !g->residual && !g->fixed && g->k <= MM_CHAIN_CUT;
 
-  job->sums = g->k > job->part && !in_y ? block : 0;
-  job->total = g->k > MM_CHAIN_CUT ? block : 0;
+  job->sums = g->k > job->part && !in_y ? task : 0;
+  job->total = g->k > MM_CHAIN_CUT ? task : 0;
   job->a = job->copies ? job->rows / mr * MM_GEMM_A_PANEL (mr) : 0;
   job->b = job->copies ? job->cols * g->k : 0;
 }
@@ -366,14 +370,14 @@ mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *product, bool *bad)
 
   g.a_panel = cpu->kernels->mr * g.a_row;
   job.copies = !g.b.padded;
-  choose_grid (&job, n_threads);
-  choose_blocks (&job);
+  choose_tasks (&job, n_threads);
   choose_scratch (&job);
   each = job.sums + job.total + job.a;
   st = mm_cpu_scratch (be, MM_SCRATCH_PRODUCT, n_threads * each + job.b, sizeof (float), &job.scratch);
   if (st < 0)
     return st;
   job.b_panels = job.scratch + n_threads * each;
+  mm_team_tasks (cpu->team, job.row_tasks * job.col_tasks);
   mm_team_run (cpu->team, work, &job);
   if (bad && atomic_load (&job.bad))
     *bad = true;
