@@ -343,14 +343,76 @@ tile_lines (const void *p, size_t size, size_t rows, size_t ld)
   return (struct lines) { .at = p, .n = MM_NR * size / 64, .apart = 64, .steps = rows, .step = ld * size };
 }
 
-/* What to fetch during tile (I, J): of the outputs, the sums of the next tile, which it may start from, or the
-   integers that this one is added to; its residual; its shares of the rows of A's next panel, or of the columns to be
-   copied next, and of the next columns of B.  */
-static struct ahead
-look_ahead (const struct mm_gemm *g, size_t i, size_t j)
+/* What will be read after this product, as runs that tiles fetch on their way: of A a few each, of B one.  */
+struct next
 {
-  size_t rows = least (MM_MR, g->m - i), row = i / MM_MR, col = j / MM_NR;
-  size_t n_rows = (g->m + MM_MR - 1) / MM_MR, n_cols = (g->n + MM_NR - 1) / MM_NR;
+  struct lines a, b;
+  size_t a_each;
+};
+
+/* The first N of the runs that are LEFT.  */
+static inline struct lines
+take_runs (struct lines *left, size_t n)
+{
+  struct lines taken = *left;
+
+  taken.n = least (n, left->n);
+  left->n -= taken.n;
+  left->at += taken.n * left->apart;
+  return taken;
+}
+
+static inline size_t
+pieces (size_t n, size_t size)
+{
+  return (n + size - 1) / size;
+}
+
+/* All tiles together fetch the columns that are copied to panels next.  */
+static struct next
+begin_next (const struct mm_gemm *g)
+{
+  struct next next = { 0 };
+
+  if (g->a_step != 1 && g->next_a && g->m > 0 && g->n > 0)
+    {
+      next.a = (struct lines) { .at = (const char *) g->next_a, .n = g->next_k, .apart = g->next_a_step * sizeof *g->a,
+                                .steps = g->next_m / 16 + 1, .step = 64 };
+      next.a_each = pieces (g->next_k, pieces (g->m, MM_MR) * pieces (g->n, MM_NR));
+    }
+  return next;
+}
+
+/* The tiles of the rows from I fetch the next rows of A, where A is read as it lies, and their share of each panel of
+   the next columns of B.  */
+static void
+begin_rows (const struct mm_gemm *g, size_t i, struct next *next)
+{
+  if (g->a_step == 1)
+    {
+      bool last = i + MM_MR >= g->m;
+      const float *a = last ? g->next_a : g->a + (i / MM_MR + 1) * g->a_panel;
+
+      next->a = (struct lines) { .at = (const char *) a, .n = least (MM_MR, last ? g->next_m : g->m - i - MM_MR),
+                                 .apart = g->a_row * sizeof *g->a, .steps = g->k / 16, .step = 64 };
+      next->a_each = pieces (next->a.n, pieces (g->n, MM_NR));
+    }
+  if (g->next_b)
+    {
+      size_t n_rows = pieces (g->m, MM_MR), row = i / MM_MR, lines = g->k * MM_NR / 16;
+      size_t from = row * lines / n_rows, to = (row + 1) * lines / n_rows;
+
+      next->b = (struct lines) { .at = (const char *) (g->next_b + from * 16), .n = pieces (g->next_n, MM_NR),
+                                 .apart = g->b.panel * sizeof *g->b.data, .steps = to - from, .step = 64 };
+    }
+}
+
+/* What to fetch during tile (I, J): of the outputs, the sums of the next tile, which it may start from, or the integers
+   that this one is added to; its residual; its share of what is NEXT.  */
+static inline struct ahead
+look_ahead (const struct mm_gemm *g, size_t i, size_t j, struct next *next)
+{
+  size_t rows = least (MM_MR, g->m - i);
   struct ahead ahead = { 0 };
 
   if (g->fixed)
@@ -359,32 +421,8 @@ look_ahead (const struct mm_gemm *g, size_t i, size_t j)
     ahead.write = tile_lines (g->y + i * g->y_ld + j + MM_NR, sizeof *g->y, rows, g->y_ld);
   if (g->residual)
     ahead.read[0] = tile_lines (g->residual + i * g->residual_ld + j, sizeof *g->y, rows, g->residual_ld);
-  if (g->a_step == 1)
-    {
-      bool last = i + MM_MR >= g->m;
-      const float *a = last ? g->next_a : g->a + (row + 1) * g->a_panel;
-      size_t next = least (MM_MR, last ? g->next_m : g->m - i - MM_MR);
-      size_t from = col * next / n_cols, to = (col + 1) * next / n_cols;
-
-      ahead.read[1] = (struct lines) { .at = (const char *) (a + from * g->a_row), .n = to - from,
-                                       .apart = g->a_row * sizeof *g->a, .steps = g->k / 16, .step = 64 };
-    }
-  else if (g->next_a)
-    {
-      size_t tile = row * n_cols + col, tiles = n_rows * n_cols;
-      size_t from = tile * g->next_k / tiles, to = (tile + 1) * g->next_k / tiles;
-
-      ahead.read[1] = (struct lines) { .at = (const char *) (g->next_a + from * g->next_a_step), .n = to - from,
-                                       .apart = g->next_a_step * sizeof *g->a, .steps = g->next_m / 16 + 1,
-                                       .step = 64 };
-    }
-  if (j < g->next_n && g->next_b)
-    {
-      size_t lines = g->k * MM_NR / 16, from = row * lines / n_rows, to = (row + 1) * lines / n_rows;
-
-      ahead.read[2] = (struct lines) { .at = (const char *) (g->next_b + col * g->b.panel + from * 16), .n = 1,
-                                       .steps = to - from, .step = 64 };
-    }
+  ahead.read[1] = take_runs (&next->a, next->a_each);
+  ahead.read[2] = take_runs (&next->b, 1);
   return ahead;
 }
 
@@ -419,21 +457,27 @@ mm_kernel (gemm) (const struct mm_gemm *g)
 {
   float sums[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
   bool direct = !g->total && !g->residual && !g->fixed, bad = false;
+  struct next next = begin_next (g);
 
   for (size_t i = 0; i < g->m; i += MM_MR)
-    for (size_t j = 0; j < g->n; j += MM_NR)
-      {
-        size_t rows = least (MM_MR, g->m - i), cols = least (MM_NR, g->n - j);
-        const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
-        const struct ahead ahead = look_ahead (g, i, j);
+    {
+      size_t rows = least (MM_MR, g->m - i);
 
-        any_tile (rows, cols, g->k, g->a + i / MM_MR * g->a_panel, g->a_row, g->a_step,
-                  g->b.data + j / MM_NR * g->b.panel, g->b.step, start, g->start_ld,
-                  direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
-        if (!direct)
-          bad |= finish (g, i, j, rows, cols, sums);
-        if (g->n_more)
-          add_more (g, i, j, rows, cols);
-      }
+      begin_rows (g, i, &next);
+      for (size_t j = 0; j < g->n; j += MM_NR)
+        {
+          size_t cols = least (MM_NR, g->n - j);
+          const float *start = g->start ? g->start + i * g->start_ld + j : NULL;
+          const struct ahead ahead = look_ahead (g, i, j, &next);
+
+          any_tile (rows, cols, g->k, g->a + i / MM_MR * g->a_panel, g->a_row, g->a_step,
+                    g->b.data + j / MM_NR * g->b.panel, g->b.step, start, g->start_ld,
+                    direct ? g->y + i * g->y_ld + j : sums, direct ? g->y_ld : MM_NR, &ahead);
+          if (!direct)
+            bad |= finish (g, i, j, rows, cols, sums);
+          if (g->n_more)
+            add_more (g, i, j, rows, cols);
+        }
+    }
   return bad;
 }
