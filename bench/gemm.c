@@ -1,10 +1,10 @@
-/* gemm.c -- the products of a training step of minimind2-small beside OpenBLAS and BLIS.
+/* gemm.c -- the products of a training step of minimind2-small beside OpenBLAS, BLIS and oneDNN.
    SPDX-License-Identifier: Apache-2.0
 
      bench/gemm [THREADS [fwd|dX|dW]]   default: all products with 1 thread, then on all processors
 
    The peers are loaded at run time and left out with a word where they are not installed
-   (Debian: libopenblas0-pthread, libblis4-pthread).  They are told to use their kernels for the same
+   (Debian: libopenblas0-pthread, libblis4-pthread, libdnnl2).  They are told to use their kernels for the same
    instruction set, which are their fastest.  Every round runs each product once with everybody in
    turn, so that what else the machine does hits all alike: GF/s are the best of the rounds, ratios the
    median over rounds; the share of the FMA peak is the median's, of the peak before and after.  One
@@ -27,7 +27,7 @@ enum
 {
   M = 2048,                     /* tokens of a micro-batch */
   ROUNDS = 7,
-  N_PEERS = 2
+  N_PEERS = 3
 };
 
 enum product { FORWARD, GRAD_INPUT, GRAD_WEIGHT, N_PRODUCTS };
@@ -66,7 +66,21 @@ struct peer
 static struct peer peers[N_PEERS] = {
   { .name = "OpenBLAS", .library = "libopenblas.so.0", .threads_function = "openblas_set_num_threads" },
   { .name = "BLIS", .library = "libblis.so.4", .threads_function = "bli_thread_set_num_threads" },
+  { .name = "oneDNN", .library = "libdnnl.so.2", .threads_function = "omp_set_num_threads" },
 };
+
+/* oneDNN's own function, which knows rows only.  */
+static int (*dnnl_sgemm) (char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                          int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+
+static void
+onednn_sgemm (int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+              const float *b, int ldb, float beta, float *c, int ldc)
+{
+  (void) order;
+  dnnl_sgemm (trans_a == TRANS ? 'T' : 'N', trans_b == TRANS ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c,
+              ldc);
+}
 
 /* Function pointers from dlsym, in the way that POSIX blesses.  */
 static void
@@ -79,7 +93,7 @@ static void
 name_kernels (struct peer *p, void *library)
 {
   const char *(*core) (void) = NULL, *(*arch_string) (int) = NULL;
-  int (*arch) (void) = NULL;
+  int (*arch) (void) = NULL, (*isa) (void) = NULL;
   void (*init) (void) = NULL;
 
   find (library, "bli_init", &init);    /* asked before, BLIS dies */
@@ -88,7 +102,12 @@ name_kernels (struct peer *p, void *library)
   find (library, "openblas_get_corename", &core);
   find (library, "bli_arch_query_id", &arch);
   find (library, "bli_arch_string", &arch_string);
-  snprintf (p->kernels, sizeof p->kernels, "%s", core ? core () : arch && arch_string ? arch_string (arch ()) : "?");
+  find (library, "dnnl_get_effective_cpu_isa", &isa);
+  if (isa)
+    snprintf (p->kernels, sizeof p->kernels, "instruction set %#x", (unsigned) isa ());
+  else
+    snprintf (p->kernels, sizeof p->kernels, "%s",
+              core ? core () : arch && arch_string ? arch_string (arch ()) : "?");
 }
 
 static void
@@ -104,6 +123,7 @@ load_peers (const char *kernels)
     {
       setenv ("OPENBLAS_CORETYPE", "Haswell", 1);
       setenv ("BLIS_ARCH_TYPE", "3", 1);        /* BLIS 0.9 knows numbers only; 0 is skx */
+      setenv ("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     }
   for (struct peer *p = peers; p < peers + N_PEERS; p++)
     {
@@ -115,6 +135,11 @@ load_peers (const char *kernels)
           continue;
         }
       find (library, "cblas_sgemm", &p->sgemm);
+      if (!p->sgemm)
+        {
+          find (library, "dnnl_sgemm", &dnnl_sgemm);
+          p->sgemm = dnnl_sgemm ? onednn_sgemm : NULL;
+        }
       find (library, p->threads_function, &p->set_threads);
       name_kernels (p, library);
       printf ("%s: kernels %s\n", p->name, p->kernels);
@@ -300,8 +325,10 @@ measure (int threads, const char *only)
   prepare (&o, threads);
   printf ("\n%d thread%s, kernels %s, FMA peak at the start %.1f GF/s\n", threads, threads > 1 ? "s" : "",
           mm_backend_kernels (o.be), bench_peak (threads) * 1e-9);
-  printf ("%-28s %8s %8s %8s %7s %8s\n", "product       m x n x k", "ours", peers[0].name, peers[1].name, "ratio",
-          "of peak");
+  printf ("%-28s %8s", "product       m x n x k", "ours");
+  for (int who = 0; who < N_PEERS; who++)
+    printf (" %8s", peers[who].name);
+  printf (" %7s %8s\n", "ratio", "of peak");
   for (enum product p = FORWARD; p < N_PRODUCTS; p++)
     for (size_t i = 0; i < N_LAYERS; i++)
       {
