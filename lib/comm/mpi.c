@@ -201,14 +201,11 @@ mpi_open_flat (struct mm_comm *c, const struct mm_ranks *ranks)
 static void
 mpi_close (struct mm_comm *c)
 {
-  static const struct timespec while_rank_0_tells = { .tv_nsec = 300000000 };
+  static const struct timespec while_rank_0_tells = { .tv_sec = 5 };
   struct mpi *m = c->state;
 
   if (!m)
     return;
-  /* mpirun ends all when the first leaves with a failure.  */
-  if (c->failed && c->rank > 0)
-    nanosleep (&while_rank_0_tells, NULL);
   mm_comm_close (m->local);
   mm_hosts_close (&m->hosts);
   mm_hosts_close (&m->flow);
@@ -225,6 +222,9 @@ mpi_close (struct mm_comm *c)
   /* With a peer lost it would wait for ever; mpirun then ends the others by itself.  */
   if (c->broken == MM_OK)
     MPI_Finalize ();
+  /* mpirun ends all when the first leaves with a failure: that is to be rank 0, which has told it by then.  */
+  if (c->failed && c->rank > 0)
+    nanosleep (&while_rank_0_tells, NULL);
 }
 
 /* ---- operations ---- */

@@ -89,6 +89,17 @@ disagrees () { status_is 64 run mpi 2 env WORLD_SIZE=3 $(pretrain none); says 'W
 ok "another launcher's number of ranks is refused" disagrees
 status_of_all () { status_is 64 run mpi 9 $(pretrain none); says 'at most 8 ranks'; }
 ok "more ranks than micro-batches" status_of_all
+if strace -o trace true 2>/dev/null; then
+  slow_to_tell ()
+  {
+    status_is 64 run mpi 9 sh -c 'test $OMPI_COMM_WORLD_RANK = 0 || exec "$@"
+      exec strace -f -o trace -e trace=write,writev -e inject=write,writev:delay_enter=30000 "$@"' sh $(pretrain none)
+    says 'at most 8 ranks'
+  }
+  ok "told also by a rank 0 that is slow" slow_to_tell
+else
+  tap_skip "a rank 0 that is slow to tell" "strace cannot trace here"
+fi
 lost ()
 {
   rm -rf long
