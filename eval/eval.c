@@ -10,6 +10,7 @@
 #include <minimind/backend.h>
 #include <minimind/batch.h>
 #include <minimind/checkpoint.h>
+#include <minimind/comm.h>
 #include <minimind/log.h>
 #include <minimind/memory.h>
 #include <minimind/model.h>
@@ -169,8 +170,10 @@ mm_status
 eval (const struct eval_config *c)
 {
   struct evaluation e = { .config = c };
-  mm_status st = open_data (&e);
+  mm_status st = mm_comm_alone ("minimind-eval");
 
+  if (st >= 0)
+    st = open_data (&e);
   if (st >= 0)
     st = open_model (&e);
   if (st >= 0)

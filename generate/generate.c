@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <minimind/comm.h>
 #include <minimind/json.h>
 #include <minimind/log.h>
 #include <minimind/memory.h>
@@ -161,8 +162,11 @@ mm_status
 generate (const struct generate_config *c)
 {
   struct engine e;
-  mm_status st = engine_open (&e, c);
+  mm_status st = mm_comm_alone ("minimind-generate");
 
+  if (st < 0)
+    return st;
+  st = engine_open (&e, c);
   if (st >= 0)
     st = c->talk.chat ? chat (&e) : c->talk.messages ? messages_answer (&e) : go_on (&e);
   engine_close (&e);

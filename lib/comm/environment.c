@@ -110,6 +110,17 @@ mm_ranks_compare (int size)
   return MM_OK;
 }
 
+mm_status
+mm_comm_alone (const char *tool)
+{
+  bool ours = number_in (sizes[0].name) > 1;
+
+  if (!ours && !mm_ranks_by_mpi ())
+    return MM_OK;
+  return mm_fail (MM_EUSAGE, "%s works as one process, but %s started several, each of which would do all of it: start"
+                  " it without; --threads=N uses N processors", tool, ours ? sizes[0].launcher : "an MPI launcher");
+}
+
 /* Set NAME to VALUE.  */
 static mm_status
 set_number (const char *name, int value)

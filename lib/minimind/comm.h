@@ -37,6 +37,10 @@ struct mm_comm;                 /* opaque */
 mm_status mm_comm_open (const char *name, double timeout, struct mm_comm **c) MM_NODISCARD;
 void mm_comm_close (struct mm_comm *c);         /* accepts NULL; waits for nobody */
 
+/* For a TOOL that works as one process: MM_EUSAGE, naming the launcher, if one started this process among several
+   ranks.  That a scheduler gives a job several tasks is nothing by itself.  */
+mm_status mm_comm_alone (const char *tool) MM_NODISCARD;
+
 /* Names of the transports in this build, for --version and messages: "self, shm, mpi, mpi+shm".  */
 const char *mm_comm_list (void);
 

@@ -138,6 +138,8 @@ usage ()
 }
 usage "no number of ranks" 'give -n RANKS' minimind-launch -- true
 usage "no tool" 'give the tool to start' minimind-launch -n 2
+usage "an evaluation is of one process" 'minimind-eval works as one process' minimind-launch -n 2 -- minimind-eval --model=. --data=.
+usage "so is an answer" 'minimind-generate works as one process' minimind-launch -n 2 -- minimind-generate --model=. x
 usage "no ranks" 'ranks=0' minimind-launch -n 0 -- true
 usage "too many ranks" 'from 1 to 1024' minimind-launch -n 1025 -- true
 tap_done

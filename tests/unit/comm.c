@@ -118,6 +118,15 @@ test_environment (void)
   ok (open_status () == MM_EUSAGE && strstr (mm_error_message (), "nothing to join"), "ranks without a window, too");
   setenv ("MM_WINDOW", "0", 1);
   ok (open_status () == MM_EUSAGE && strstr (mm_error_message (), "MM_WINDOW=0"), "and what is no window");
+  ok (mm_comm_alone ("this") == MM_EUSAGE
+      && strstr (mm_error_message (), "this works as one process, but minimind-launch"),
+      "a tool of one process is told that there are two");
+  clear_environment ();
+  setenv ("OMPI_COMM_WORLD_SIZE", "2", 1);
+  ok (mm_comm_alone ("this") == MM_EUSAGE && strstr (mm_error_message (), "MPI"), "whoever started them");
+  setenv ("OMPI_COMM_WORLD_SIZE", "1", 1);
+  setenv ("SLURM_NTASKS", "2", 1);
+  ok (mm_comm_alone ("this") == MM_OK, "but not that a job may have two");
   clear_environment ();
 }
 
