@@ -144,11 +144,31 @@ describe_model (const char *path, const struct inspect_config *c, json_t *d)
   return st < 0 ? st : add_files (path, c, d);
 }
 
+/* Parameters of the adapter, as many as its tensors have elements.  */
+static mm_status
+add_adapter_parameters (const char *dir, json_t *d)
+{
+  struct mm_safetensors *file = NULL;
+  char *path = mm_path_join (dir, "adapter_model.safetensors");
+  uint64_t elements = 0;
+  mm_status st = path ? mm_safetensors_open (path, &file) : mm_fail (MM_ENOMEM, "%s: no memory", dir);
+
+  for (size_t i = 0; st == MM_OK && i < mm_safetensors_count (file); i++)
+    elements += tensor_elements (mm_safetensors_at (file, i));
+  if (st == MM_OK)
+    json_object_set_new (d, "parameters", json_integer ((json_int_t) elements));
+  mm_safetensors_close (file);
+  free (path);
+  return st == MM_ENOENT ? MM_OK : st;
+}
+
 mm_status
 describe_adapter (const char *path, const struct inspect_config *c, json_t *d)
 {
-  mm_status st = add_json (path, "adapter_config.json", "configuration", d);
+  mm_status st = add_adapter_parameters (path, d);
 
+  if (st == MM_OK)
+    st = add_json (path, "adapter_config.json", "configuration", d);
   if (st == MM_OK)
     st = add_json (path, "trainer.json", "trainer", d);
   return st < 0 ? st : add_files (path, c, d);

@@ -52,6 +52,7 @@ ok "its loss falls" falls lora 0.05
 ok "its checkpoint is an adapter folder" files_are lora/step-00000020 \
   'MANIFEST adapter_config.json adapter_model.safetensors optimizer.safetensors tokenizer.json tokenizer_config.json trainer.json'
 ok "intact by sha256sum" intact lora/step-00000020
+ok "whose parameters are counted" sh -c 'minimind-ckpt-inspect lora | grep "  parameters: 1216$"'
 ok "which names no path" grep '"base_model_name_or_path": null' lora/step-00000020/adapter_config.json
 base_of () { sed -n 's/.*"base_sha256": "\([0-9a-f]*\)".*/\1/p' lora/step-00000020/trainer.json; }
 ok "but its base's hash" grep -a -F -q "\"base_sha256\":\"$(base_of)\"" lora/step-00000020/adapter_model.safetensors
