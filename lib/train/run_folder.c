@@ -392,7 +392,8 @@ fail_kind (const char *path, unsigned kinds, unsigned wanted)
     return mm_fail (MM_EFORMAT, "%s: its checkpoint holds neither config.json nor adapter_config.json", path);
   if (wanted == MODEL)
     return mm_fail (MM_EFORMAT, "%s: a LoRA adapter, want a model: minimind-lora-merge --base=MODEL --adapter=%s -o DIR"
-                    " makes one of it, minimind-generate --model=MODEL --adapter=%s applies it", path, path, path);
+                    " makes one first (minimind-generate alone does without: --model=MODEL --adapter=%s)", path, path,
+                    path);
   return mm_fail (MM_EFORMAT, "%s: a model folder, want an adapter (adapter_config.json)", path);
 }
 

@@ -77,6 +77,9 @@ refused "no such model" 66 nowhere minimind-eval --model=nowhere --data=data
 refused "no such dataset" 66 nowhere minimind-eval --model=model --data=nowhere
 refused "a file in place of a model" 74 text minimind-eval --model=text --data=data
 refused "a folder that is no model" 65 data minimind-eval --model=data --data=data
+"$make_input" adapter adapter model 3 || exit 99
+refused "an adapter" 65 'minimind-lora-merge --base=MODEL --adapter=adapter -o DIR makes one first' \
+        minimind-eval --model=adapter --data=data
 refused "a folder that is no dataset" 66 dataset.json minimind-eval --model=model --data=model
 damaged model && echo '{' >broken/config.json
 refused "a damaged config.json" 65 broken/config.json minimind-eval --model=broken --data=data
