@@ -177,6 +177,10 @@ mm_status mm_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_
                         const int32_t *targets, float *losses, int64_t *loss_sum, int *overflow,
                         struct mm_mat dx, struct mm_mat dw) MM_NODISCARD;
 
+/* Bytes of the logits that mm_head_loss holds at a time on the CPU, of ROWS rows: for who tells beforehand how much
+   memory a run takes.  */
+size_t mm_head_loss_bytes (size_t rows, size_t vocab);
+
 /* ---- gradients and optimizer ---- */
 
 #define MM_FIXED_BITS 34        /* gradients and losses: steps of 2^-34 */

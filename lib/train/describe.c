@@ -83,17 +83,15 @@ print_bytes (const char *name, uint64_t bytes)
   return bytes;
 }
 
-/* What the CPU's kernels take while they work: logits of a piece of the rows (lib/backend/cpu/head_loss.c), and
-   blocks of matrices for each thread, as measured.  tests/cli/memory.sh holds the total against a run's.  */
+/* What the CPU's kernels take while they work: logits of a piece of the rows, and blocks of matrices for each thread,
+   as measured.  tests/cli/memory.sh holds the total against a run's.  */
 static uint64_t
 kernel_bytes (const struct mm_trainer *t)
 {
-  const uint64_t logits_limit = 8 << 20, thread = 2600000;
-  uint64_t tokens = t->plan.order.micro_batch * t->plan.seq_len, rows = 32;
+  const uint64_t thread = 2600000;
+  size_t rows = t->plan.order.micro_batch * t->plan.seq_len;
 
-  while (rows < 1024 && rows < tokens && 2 * rows * t->shape.vocab_size * sizeof (float) <= logits_limit)
-    rows *= 2;
-  return rows * t->shape.vocab_size * sizeof (float) + thread * (uint64_t) t->config->compute.threads;
+  return mm_head_loss_bytes (rows, t->shape.vocab_size) + thread * (uint64_t) t->config->compute.threads;
 }
 
 /* What a rank sees of the others' gradients, BYTES each, in memory that they share: it adds up its part.  With ZeRO

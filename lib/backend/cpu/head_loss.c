@@ -38,6 +38,12 @@ chunk_rows (size_t rows, size_t vocab)
   return n;
 }
 
+size_t
+mm_head_loss_bytes (size_t rows, size_t vocab)
+{
+  return chunk_rows (rows, vocab) * (vocab + 1) * sizeof (float);
+}
+
 static void
 cross_entropy (void *arg, size_t from, size_t to)
 {
