@@ -107,8 +107,8 @@ parse_opt (int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {
   { &bench_predict_argp, 0, "Prediction:", 1 },
-  { &mm_compute_argp, 0, "Computing:", 2 },
-  { &mm_common_argp, 0, "Common options:", 3 },
+  { &mm_compute_argp, 0, NULL, 2 },
+  { &mm_common_argp, 0, NULL, 3 },
   { 0 }
 };
 

@@ -98,7 +98,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_common_argp, 0, "Common options:", 1 },
+  { &mm_common_argp, 0, NULL, 1 },
   { 0 }
 };
 

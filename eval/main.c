@@ -74,8 +74,8 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_compute_argp, 0, "Computing:", 1 },
-  { &mm_common_argp, 0, "Common options:", 2 },
+  { &mm_compute_argp, 0, NULL, 1 },
+  { &mm_common_argp, 0, NULL, 2 },
   { 0 }
 };
 

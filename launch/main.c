@@ -75,7 +75,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
   return 0;
 }
 
-static const struct argp_child children[] = { { &mm_common_argp, 0, "Common options:", 20 }, { 0 } };
+static const struct argp_child children[] = { { &mm_common_argp, 0, NULL, 20 }, { 0 } };
 
 static const struct argp parser = { options, parse_opt, "-- TOOL [ARG...]", doc, children, NULL, NULL };
 

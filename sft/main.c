@@ -82,7 +82,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_common_argp, 0, "Common options:", 20 },
+  { &mm_common_argp, 0, NULL, 20 },
   { &mm_train_argp, 0, NULL, 10 },
   { 0 }
 };

@@ -142,7 +142,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {
   { &mm_documents_argp, 0, "Inputs:", 1 },
-  { &mm_common_argp, 0, "Common options:", 2 },
+  { &mm_common_argp, 0, NULL, 2 },
   { 0 }
 };
 

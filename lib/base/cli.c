@@ -154,9 +154,11 @@ mm_cli_release_signals (void)
     raise (signo);
 }
 
-/* Options of every tool.  */
+/* Options of every tool.  Their header is one of them: before a child's argp leaves two lines where options before it
+   have headers.  */
 
 static const struct argp_option common_options[] = {
+  { NULL, 0, NULL, 0, "Common options:", 0 },
   { "quiet", 'q', NULL, 0, "say nothing but warnings and errors", 0 },
   { "verbose", 'v', NULL, 0, "say more about what is done", 0 },
   { 0 }
@@ -188,6 +190,7 @@ const struct argp mm_common_argp
 enum { OPT_THREADS = 0x5000, OPT_SEED, OPT_BACKEND, MAX_THREADS = 1024 };
 
 static const struct argp_option compute_options[] = {
+  { NULL, 0, NULL, 0, "Computing:", 0 },
   { "threads", OPT_THREADS, "N", 0, "use N threads [all processors allowed]", 0 },
   { "seed", OPT_SEED, "N", 0, "start random numbers from N [42]", 0 },
   { "backend", OPT_BACKEND, "NAME", 0, "compute with auto, cpu or cuda [auto]", 0 },

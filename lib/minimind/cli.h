@@ -26,7 +26,8 @@ enum
 };
 
 /* Options of every tool: -q/--quiet and -v/--verbose.  The child parser has
-   no input: it sets the level of log.h.  */
+   no input: it sets the level of log.h.  This parser and the next hold their
+   headers: they are children without one.  */
 extern const struct argp mm_common_argp;
 
 /* Options of the tools that compute.  The child parser's input is a

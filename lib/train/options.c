@@ -303,7 +303,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-  { &mm_compute_argp, 0, "Machine:", 16 },
+  { &mm_compute_argp, 0, NULL, 16 },
   { 0 }
 };
 

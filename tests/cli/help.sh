@@ -29,6 +29,8 @@ all_described () { test -z "$(undescribed "$1")"; }
 # tools that need nothing more from setting to work.
 parses () { ! "$1" "$2" --usage 2>&1 </dev/null | grep -q 'unrecognized option'; }
 
+single_blanks () { "$1" --help | awk '/^$/ && before == "" { bad = 1 } { before = $0 } END { exit bad }'; }
+
 first_line_of_version ()
 {
   "$1" --version | sed 1q | grep "^$1 (minimind) [0-9]"
@@ -46,6 +48,7 @@ for tool in $tools; do
   ok "$tool --help" "$tool" --help
   ok "$tool --usage" "$tool" --usage
   ok "$tool describes each option" all_described "$tool"
+  ok "$tool --help has single blank lines" single_blanks "$tool"
   ok "$tool refuses an unknown option" status_is 64 "$tool" --no-such-option
   ok "$tool refuses an unknown letter" status_is 64 "$tool" -~
   for option in $(options_of "$tool"); do
