@@ -39,6 +39,13 @@ struct mm_tokens
   char path[];
 };
 
+/* Bytes of an id in the file.  */
+static inline size_t
+tokens_width (const struct mm_tokens *f)
+{
+  return mm_dtype_bits (f->dtype) / 8;
+}
+
 /* An empty one, its descriptors closed.  */
 mm_status tokens_new (const char *path, struct mm_tokens **f) MM_NODISCARD;
 

@@ -176,13 +176,6 @@ read_npy (struct mm_tokens *f, uint64_t size)
 
 /* ---- documents ---- */
 
-/* Number of bytes an id takes in the file.  */
-static size_t
-width_of (const struct mm_tokens *f)
-{
-  return mm_dtype_bits (f->dtype) / 8;
-}
-
 static bool
 write_offset (FILE *to, uint64_t offset)
 {
@@ -197,7 +190,7 @@ write_offset (FILE *to, uint64_t offset)
 static mm_status
 write_offsets (struct mm_tokens *f, int64_t eos, FILE *to)
 {
-  size_t width = width_of (f), most = f->ids.capacity / width, n;
+  size_t width = tokens_width (f), most = f->ids.capacity / width, n;
   uint64_t begun = 0;
   bool good = write_offset (to, 0);
 
@@ -261,10 +254,10 @@ tokens_open_foreign (struct mm_tokens *f, enum tokens_kind kind, bool split_at_e
   st = kind == TOKENS_RAW ? read_raw (f, size) : kind == TOKENS_LLMC ? read_llmc (f, size) : read_npy (f, size);
   if (st < 0)
     return st;
-  if (__builtin_mul_overflow (f->count, width_of (f), &f->ids.total)
+  if (__builtin_mul_overflow (f->count, tokens_width (f), &f->ids.total)
       || __builtin_add_overflow (f->ids.base, f->ids.total, &want) || want != size)
     return mm_fail (MM_EFORMAT, "%s: the header tells of %" PRIu64 " ids of %zu bytes, but the file has %" PRIu64
-                    " bytes", f->path, f->count, width_of (f), size);
+                    " bytes", f->path, f->count, tokens_width (f), size);
   if (split_at_eos)
     return split_documents (f);
   f->one_document = true;

@@ -24,11 +24,11 @@ enum { TEXT_LIMIT = 256 << 20 };        /* bytes of a tokenizer that we are will
 /* ---- windows ---- */
 
 static mm_status
-read_bytes (const struct mm_tokens *f, const struct window *w, uint64_t from, size_t size)
+read_bytes (const struct mm_tokens *f, const struct window *w, uint64_t from, void *data, size_t size)
 {
   if (w->tensor)
-    return mm_safetensors_read (f->file, w->tensor, from, w->data, size);
-  return mm_fd_read_at (w->fd, f->path, w->base + from, w->data, size);
+    return mm_safetensors_read (f->file, w->tensor, from, data, size);
+  return mm_fd_read_at (w->fd, f->path, w->base + from, data, size);
 }
 
 /* Point *P at byte AT of W's array, with *AVAILABLE bytes behind it, at least one element.  */
@@ -40,7 +40,7 @@ window_at (const struct mm_tokens *f, struct window *w, uint64_t at, const uint8
     {
       uint64_t from = at - at % w->capacity, left = w->total - from;
       size_t size = left < w->capacity ? (size_t) left : w->capacity;
-      mm_status st = read_bytes (f, w, from, size);
+      mm_status st = read_bytes (f, w, from, w->data, size);
 
       w->from = from;
       w->size = st < 0 ? 0 : size;
@@ -476,7 +476,7 @@ static mm_status
 read_ids (struct mm_tokens *f, uint64_t first, size_t count, uint8_t *ids)
 {
   enum mm_dtype dtype = ids_dtype (f->vocab_size);
-  size_t width = ids_width (f->dtype);
+  size_t width = tokens_width (f);
 
   while (count > 0)
     {
@@ -521,14 +521,64 @@ read_mask (struct mm_tokens *f, uint64_t first, size_t count, uint8_t *mask)
   return MM_OK;
 }
 
-mm_status
-mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids, uint8_t *mask)
+static mm_status
+check_range (const struct mm_tokens *f, uint64_t first, size_t count)
 {
-  mm_status st;
-
   if (first > f->count || count > f->count - first)
     return mm_fail (MM_EINVAL, "%s: tokens %" PRIu64 " + %zu asked for, there are %" PRIu64,
                     mm_tokens_path (f), first, count, f->count);
+  return MM_OK;
+}
+
+/* Ids of another type are converted through a window of the caller's own.  */
+static mm_status
+read_shared_foreign (const struct mm_tokens *f, uint64_t first, size_t count, uint8_t *ids)
+{
+  enum mm_dtype dtype = ids_dtype (f->vocab_size);
+  uint8_t some[1 << 13];
+  size_t width = tokens_width (f), bad;
+
+  while (count > 0)
+    {
+      size_t n = sizeof some / width < count ? sizeof some / width : count;
+      mm_status st = read_bytes (f, &f->ids, first * width, some, n * width);
+
+      if (st < 0)
+        return st;
+      take_ids (f, some, n, dtype, ids, &bad);
+      if (bad < n)
+        return fail_id (f, first + bad, ids_any (some, bad, f->dtype));
+      first += n;
+      ids += n * ids_width (dtype);
+      count -= n;
+    }
+  return MM_OK;
+}
+
+mm_status
+mm_tokens_read_shared (const struct mm_tokens *f, uint64_t first, size_t count, void *ids)
+{
+  size_t width = ids_width (f->dtype), bad;
+  mm_status st = check_range (f, first, count);
+
+  if (st < 0 || count == 0)
+    return st;
+  if (f->dtype != ids_dtype (f->vocab_size))
+    return read_shared_foreign (f, first, count, ids);
+  st = read_bytes (f, &f->ids, first * width, ids, count * width);
+  if (st < 0)
+    return st;
+  bad = ids_packed_beyond (ids, count, f->dtype, f->vocab_size);
+  return bad < count ? fail_id (f, first + bad, ids_any (ids, bad, f->dtype)) : MM_OK;
+}
+
+mm_status
+mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids, uint8_t *mask)
+{
+  mm_status st = check_range (f, first, count);
+
+  if (st < 0)
+    return st;
   st = ids ? read_ids (f, first, count, ids) : MM_OK;
   if (st < 0 || !mask)
     return st;

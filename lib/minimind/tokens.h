@@ -103,6 +103,9 @@ size_t mm_tokens_width (const struct mm_tokens *f);
 mm_status mm_tokens_read_packed (struct mm_tokens *f, uint64_t first, size_t count, void *ids,
                                  uint8_t *mask) MM_NODISCARD;
 
+/* The ids alone, packed, by as many threads at once as like; straight from the file, so better many at a time.  */
+mm_status mm_tokens_read_shared (const struct mm_tokens *f, uint64_t first, size_t count, void *ids) MM_NODISCARD;
+
 /* The turns of a file of conversations, 0 in one of texts; where turn I of them begins.  MM_EFORMAT for one outside
    the file; MM_EINVAL beyond the last.  */
 uint64_t mm_tokens_turns (const struct mm_tokens *f);

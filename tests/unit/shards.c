@@ -50,7 +50,13 @@ holds_ids (struct mm_tokens *f)
   for (uint32_t i = 0; i < COUNT; i++)
     if (ids[i] != id_at (i) || packed[i] != ids[i] || mask[i] != 1)
       return false;
-  return true;
+  /* From anywhere on, by either way.  */
+  for (uint32_t i = 0; i < COUNT; i++)
+    if (mm_tokens_read_packed (f, i, 1, packed, NULL) < 0 || packed[0] != ids[i]
+        || mm_tokens_read_shared (f, i, COUNT - i, packed) < 0 || packed[0] != ids[i]
+        || packed[COUNT - i - 1] != ids[COUNT - 1])
+      return false;
+  return mm_tokens_read_shared (f, COUNT, 1, packed) == MM_EINVAL;
 }
 
 static void
