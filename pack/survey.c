@@ -2,8 +2,7 @@
    SPDX-License-Identifier: Apache-2.0
 
    What becomes of a document depends on its text, not on its place: copies of it never part, in
-   whichever file or pass of a mix they stand.  Documents are read in blocks by one thread and
-   hashed by all.  */
+   whichever file or pass of a mix they stand.  All threads read and hash documents, in blocks.  */
 
 #include <config.h>
 
@@ -28,6 +27,8 @@ enum
 struct block
 {
   uint8_t *ids;                 /* BLOCK_BYTES */
+  const struct mm_tokens *file; /* all documents are of one, one behind the other */
+  uint64_t first_token;
   size_t n, used;               /* documents, bytes */
   uint64_t first;               /* number of the first document, among all inputs' */
   uint64_t begin[BLOCK_DOCUMENTS + 1];  /* bytes */
@@ -35,11 +36,18 @@ struct block
   uint8_t digests[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
 };
 
+struct worker
+{
+  struct mm_sha256 *hash;
+  mm_status st;
+  char *message;                /* of a failure, or NULL */
+};
+
 struct surveying
 {
   struct corpus *corpus;
   struct mm_team *team;
-  struct mm_sha256 **hashes;    /* one a thread */
+  struct worker *workers;       /* one a thread */
   struct mm_sha256 *source_hash;
   struct block *block;
   uint8_t (*seen)[KEY];         /* an open table of keys, all zeros where free; NULL: none is kept */
@@ -112,27 +120,43 @@ static void
 hash_share (void *arg, int thread, int n_threads)
 {
   struct surveying *s = arg;
+  struct worker *w = &s->workers[thread];
   struct block *b = s->block;
-  size_t from, to;
+  size_t from, to, width = mm_tokens_width (b->file);
+  uint64_t bytes;
 
   mm_share (b->n, 1, thread, n_threads, &from, &to);
+  bytes = b->begin[to] - b->begin[from];
+  w->st = mm_tokens_read_shared (b->file, b->first_token + b->begin[from] / width, (size_t) bytes / width,
+                                 b->ids + b->begin[from]);
+  if (w->st < 0)
+    {
+      w->message = strdup (mm_error_message ());
+      return;
+    }
   for (size_t i = from; i < to; i++)
     {
-      mm_sha256_add (s->hashes[thread], b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
-      mm_sha256_take (s->hashes[thread], b->digests[i]);
+      mm_sha256_add (w->hash, b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
+      mm_sha256_take (w->hash, b->digests[i]);
     }
 }
 
-static void
+static mm_status
 end_block (struct surveying *s, struct source *source)
 {
   struct block *b = s->block;
 
+  if (b->n == 0)
+    return MM_OK;
   mm_team_run (s->team, hash_share, s);
+  for (int i = 0; i < s->corpus->config->threads; i++)
+    if (s->workers[i].st < 0)
+      return mm_fail (s->workers[i].st, "%s", s->workers[i].message ? s->workers[i].message : "no memory");
   for (size_t i = 0; i < b->n; i++)
     decide (s, source, b->first + i, b->lengths[i], b->digests[i]);
   b->first += b->n;
   b->n = b->used = 0;
+  return MM_OK;
 }
 
 /* A document that fills more than a block, which is empty.  */
@@ -150,9 +174,9 @@ hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint
       st = mm_tokens_read_packed (f, first + at, n, b->ids, NULL);
       if (st < 0)
         return st;
-      mm_sha256_add (s->hashes[0], b->ids, n * width);
+      mm_sha256_add (s->workers[0].hash, b->ids, n * width);
     }
-  mm_sha256_take (s->hashes[0], b->digests[0]);
+  mm_sha256_take (s->workers[0].hash, b->digests[0]);
   decide (s, source, b->first, length, b->digests[0]);
   b->first++;
   return MM_OK;
@@ -169,15 +193,21 @@ add_document (struct surveying *s, struct source *source, struct mm_tokens *f, u
     return st;
   bytes = length * mm_tokens_width (f);
   if (b->n == BLOCK_DOCUMENTS || bytes > BLOCK_BYTES - b->used)
-    end_block (s, source);
+    st = end_block (s, source);
+  if (st < 0)
+    return st;
   if (bytes > BLOCK_BYTES)
     return hash_long (s, source, f, first, length);
-  st = mm_tokens_read_packed (f, first, (size_t) length, b->ids + b->used, NULL);
+  if (b->n == 0)
+    {
+      b->file = f;
+      b->first_token = first;
+    }
   b->begin[b->n] = b->used;
   b->lengths[b->n] = length;
   b->used += (size_t) bytes;
   b->begin[++b->n] = b->used;
-  return st;
+  return MM_OK;
 }
 
 /* ---- the whole ---- */
@@ -195,6 +225,8 @@ survey_input (struct surveying *s, struct source *source, size_t i)
       if (doc % 1024 == 0 && mm_progress_due ())
         mm_progress ("surveying %s: document %" PRIu64 " of %" PRIu64, mm_tokens_path (f), doc, documents);
     }
+  if (st >= 0)
+    st = end_block (s, source);
   corpus_leave (s->corpus, i);
   return st;
 }
@@ -207,8 +239,6 @@ survey_source (struct surveying *s, size_t number)
 
   for (size_t i = 0; st >= 0 && i < source->inputs; i++)
     st = survey_input (s, source, source->first_input + i);
-  if (st >= 0)
-    end_block (s, source);
   if (s->source_hash)
     mm_sha256_close (s->source_hash, source->sha256);
   s->source_hash = NULL;
@@ -226,9 +256,9 @@ begin (struct surveying *s)
   if (st >= 0)
     st = mm_alloc ("survey", BLOCK_BYTES, 1, &s->block->ids);
   if (st >= 0)
-    st = mm_alloc ("survey", (size_t) config->threads, sizeof *s->hashes, &s->hashes);
+    st = mm_alloc ("survey", (size_t) config->threads, sizeof *s->workers, &s->workers);
   for (int i = 0; st >= 0 && i < config->threads; i++)
-    st = mm_sha256_open (&s->hashes[i]);
+    st = mm_sha256_open (&s->workers[i].hash);
   if (st < 0 || !config->dedupe)
     return st;
   /* Three quarters full at most.  */
@@ -241,10 +271,13 @@ end (struct surveying *s)
 {
   char text[MM_SHA256_TEXT];
 
-  for (int i = 0; s->hashes && i < s->corpus->config->threads; i++)
-    if (s->hashes[i])
-      mm_sha256_close (s->hashes[i], text);
-  free (s->hashes);
+  for (int i = 0; s->workers && i < s->corpus->config->threads; i++)
+    {
+      if (s->workers[i].hash)
+        mm_sha256_close (s->workers[i].hash, text);
+      free (s->workers[i].message);
+    }
+  free (s->workers);
   if (s->block)
     free (s->block->ids);
   free (s->block);

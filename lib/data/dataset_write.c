@@ -2,7 +2,9 @@
    SPDX-License-Identifier: Apache-2.0
 
    How many parts a split has is known at the end, so parts are written under a provisional name
-   and renamed by commit: the folder itself is not published yet.  */
+   and renamed by commit: the folder itself is not published yet.
+
+   Rows are gathered in one of two buffers of their split while those of the other are written by a thread behind.  */
 
 #include <config.h>
 
@@ -16,6 +18,7 @@
 #include <minimind/memory.h>
 #include <minimind/safetensors.h>
 
+#include "behind.h"
 #include "layout.h"
 #include "ids.h"
 
@@ -27,12 +30,22 @@ struct part
   char sha256[MM_SHA256_TEXT];
 };
 
+/* Rows on their way to a file.  */
+struct gathered
+{
+  const struct mm_dataset_writer *writer;
+  struct mm_safetensors_writer *file;
+  size_t tokens;
+  uint8_t *ids, *starts, *mask;
+};
+
 struct split
 {
   struct mm_safetensors_writer *file;   /* the part under way, or NULL */
   uint64_t part_rows;           /* of it, the buffered ones included */
-  size_t buffered;              /* rows */
-  uint8_t *ids, *starts, *mask;
+  size_t buffered;              /* rows in the buffer that is filled */
+  struct gathered buffers[2];
+  int filled;                   /* which of the two */
 
   uint64_t rows;                /* of the split so far */
   struct part parts[MM_DATASET_MAX_PARTS];
@@ -46,6 +59,7 @@ struct mm_dataset_writer
   size_t row_tokens;            /* T + 1 */
   enum mm_dtype dtype;
   size_t buffer_rows;
+  struct behind *behind;        /* NULL where no thread can be had */
   struct split splits[N_SPLITS];
   char dir[];
 };
@@ -133,18 +147,31 @@ begin_part (struct mm_dataset_writer *w, enum mm_split split)
 }
 
 static mm_status
+write_gathered (void *arg)
+{
+  const struct gathered *g = arg;
+  mm_status st = mm_safetensors_write (g->file, "input_ids", g->ids, g->tokens * ids_width (g->writer->dtype));
+
+  if (st >= 0)
+    st = mm_safetensors_write (g->file, "doc_starts", g->starts, g->tokens);
+  if (st >= 0 && g->writer->options.with_mask)
+    st = mm_safetensors_write (g->file, "loss_mask", g->mask, g->tokens);
+  return st;
+}
+
+/* Have the rows in the buffer written, and go on with the other.  */
+static mm_status
 flush_rows (const struct mm_dataset_writer *w, struct split *s)
 {
-  size_t tokens = s->buffered * w->row_tokens;
-  mm_status st;
+  struct gathered *g = &s->buffers[s->filled];
+  mm_status st = behind_wait (w->behind);
 
+  g->writer = w;
+  g->file = s->file;
+  g->tokens = s->buffered * w->row_tokens;
+  s->filled = !s->filled;
   s->buffered = 0;
-  st = mm_safetensors_write (s->file, "input_ids", s->ids, tokens * ids_width (w->dtype));
-  if (st >= 0)
-    st = mm_safetensors_write (s->file, "doc_starts", s->starts, tokens);
-  if (st >= 0 && w->options.with_mask)
-    st = mm_safetensors_write (s->file, "loss_mask", s->mask, tokens);
-  return st;
+  return st < 0 ? st : behind_do (w->behind, write_gathered, g);
 }
 
 static mm_status
@@ -153,6 +180,8 @@ end_part (const struct mm_dataset_writer *w, struct split *s)
   struct part *part = &s->parts[s->n_parts];
   mm_status st = flush_rows (w, s);
 
+  if (st >= 0)
+    st = behind_wait (w->behind);
   if (st < 0)
     return st;
   st = mm_safetensors_commit (s->file, part->sha256);
@@ -171,16 +200,16 @@ allocate_buffers (struct mm_dataset_writer *w)
   mm_status st = MM_OK;
 
   w->buffer_rows = BUFFERED_TOKENS / w->row_tokens + 1;
-  for (int i = 0; st >= 0 && i < N_SPLITS; i++)
+  for (int i = 0; st >= 0 && i < 2 * N_SPLITS; i++)
     {
-      struct split *s = &w->splits[i];
+      struct gathered *g = &w->splits[i / 2].buffers[i % 2];
       size_t tokens = w->buffer_rows * w->row_tokens;
 
-      st = mm_alloc ("dataset", tokens, ids_width (w->dtype), &s->ids);
+      st = mm_alloc ("dataset", tokens, ids_width (w->dtype), &g->ids);
       if (st >= 0)
-        st = mm_alloc ("dataset", tokens, 1, &s->starts);
+        st = mm_alloc ("dataset", tokens, 1, &g->starts);
       if (st >= 0 && w->options.with_mask)
-        st = mm_alloc ("dataset", tokens, 1, &s->mask);
+        st = mm_alloc ("dataset", tokens, 1, &g->mask);
     }
   return st;
 }
@@ -210,6 +239,9 @@ mm_dataset_create (const char *dir, const struct mm_tokenizer *t,
       mm_dataset_abort (w);
       return st;
     }
+  /* Without a thread rows are written as they fill a buffer.  */
+  if (behind_open (&w->behind) < 0)
+    w->behind = NULL;
   *out = w;
   return MM_OK;
 }
@@ -230,11 +262,12 @@ end_row (struct mm_dataset_writer *w, enum mm_split split, size_t at, const uint
          const uint8_t *mask)
 {
   struct split *s = &w->splits[split];
+  const struct gathered *g = &s->buffers[s->filled];
   bool complete;
 
-  memcpy (s->starts + at, doc_starts, w->row_tokens);
+  memcpy (g->starts + at, doc_starts, w->row_tokens);
   if (w->options.with_mask)
-    memcpy (s->mask + at, mask, w->row_tokens);
+    memcpy (g->mask + at, mask, w->row_tokens);
   s->buffered++;
   s->rows++;
   s->part_rows++;
@@ -248,12 +281,13 @@ mm_status
 mm_dataset_add_packed (struct mm_dataset_writer *w, enum mm_split split, const void *ids,
                        const uint8_t *doc_starts, const uint8_t *mask)
 {
+  struct split *s = &w->splits[split];
   size_t at, width = ids_width (w->dtype);
   mm_status st = begin_row (w, split, &at);
 
   if (st < 0)
     return st;
-  memcpy (w->splits[split].ids + at * width, ids, w->row_tokens * width);
+  memcpy (s->buffers[s->filled].ids + at * width, ids, w->row_tokens * width);
   return end_row (w, split, at, doc_starts, mask);
 }
 
@@ -273,7 +307,7 @@ mm_dataset_add (struct mm_dataset_writer *w, enum mm_split split, const uint32_t
   st = begin_row (w, split, &at);
   if (st < 0)
     return st;
-  ids_store (ids, n, w->dtype, s->ids + at * ids_width (w->dtype));
+  ids_store (ids, n, w->dtype, s->buffers[s->filled].ids + at * ids_width (w->dtype));
   return end_row (w, split, at, doc_starts, mask);
 }
 
@@ -402,14 +436,16 @@ mm_dataset_abort (struct mm_dataset_writer *w)
 {
   if (!w)
     return;
-  for (int i = 0; i < N_SPLITS; i++)
+  behind_close (w->behind);
+  for (int i = 0; i < 2 * N_SPLITS; i++)
     {
-      struct split *s = &w->splits[i];
+      struct gathered *g = &w->splits[i / 2].buffers[i % 2];
 
-      mm_safetensors_abort (s->file);
-      free (s->ids);
-      free (s->starts);
-      free (s->mask);
+      free (g->ids);
+      free (g->starts);
+      free (g->mask);
     }
+  for (int i = 0; i < N_SPLITS; i++)
+    mm_safetensors_abort (w->splits[i].file);
   free (w);
 }
