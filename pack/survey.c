@@ -19,8 +19,9 @@
 
 enum
 {
-  BLOCK_BYTES = 1 << 20,        /* of ids; a longer document is hashed piece by piece */
+  BLOCK_BYTES = 1 << 22,        /* of ids; a longer document is hashed piece by piece */
   BLOCK_DOCUMENTS = 1 << 13,
+  READ_BYTES = 1 << 18,         /* at once, if there are several documents: they stay in a core's cache */
   KEY = 16                      /* bytes of a digest by which documents are told apart */
 };
 
@@ -34,6 +35,7 @@ struct block
   uint64_t begin[BLOCK_DOCUMENTS + 1];  /* bytes */
   uint64_t lengths[BLOCK_DOCUMENTS];    /* tokens */
   uint8_t digests[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
+  bool held[BLOCK_DOCUMENTS];   /* chosen for validation */
 };
 
 struct worker
@@ -88,14 +90,13 @@ is_known (struct surveying *s, const uint8_t key[KEY])
   return false;
 }
 
-/* Document DOCUMENT of LENGTH tokens has this digest.  */
+/* Document DOCUMENT of LENGTH tokens has this digest, which chose it for validation if it is HELD.  */
 static void
 decide (struct surveying *s, struct source *source, uint64_t document, uint64_t length,
-        const uint8_t digest[MM_SHA256_SIZE])
+        const uint8_t digest[MM_SHA256_SIZE], bool held)
 {
   struct corpus *c = s->corpus;
 
-  mm_sha256_add (s->source_hash, digest, MM_SHA256_SIZE);
   if (length > 0 && s->seen && is_known (s, digest))
     {
       source->duplicates++;
@@ -107,7 +108,7 @@ decide (struct surveying *s, struct source *source, uint64_t document, uint64_t 
   source->tokens += length;
   if (length > 0)
     source->last_length = length;
-  if (survey_holds (c->config, digest))
+  if (held)
     {
       source->chosen_tokens += length;
       corpus_set_fate (c, document, FATE_VALIDATION);
@@ -116,29 +117,40 @@ decide (struct surveying *s, struct source *source, uint64_t document, uint64_t 
 
 /* ---- blocks ---- */
 
+/* Hash documents FROM to TO, which are read together.  */
+static mm_status
+hash_documents (struct block *b, const struct pack_config *config, struct mm_sha256 *hash, size_t from, size_t to)
+{
+  size_t width = mm_tokens_width (b->file);
+  mm_status st = mm_tokens_read_shared (b->file, b->first_token + b->begin[from] / width,
+                                        (size_t) (b->begin[to] - b->begin[from]) / width, b->ids + b->begin[from]);
+
+  for (size_t i = from; st >= 0 && i < to; i++)
+    {
+      mm_sha256_add (hash, b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
+      mm_sha256_take (hash, b->digests[i]);
+      b->held[i] = survey_holds (config, b->digests[i]);
+    }
+  return st;
+}
+
 static void
 hash_share (void *arg, int thread, int n_threads)
 {
   struct surveying *s = arg;
   struct worker *w = &s->workers[thread];
   struct block *b = s->block;
-  size_t from, to, width = mm_tokens_width (b->file);
-  uint64_t bytes;
+  size_t from, to, next;
 
   mm_share (b->n, 1, thread, n_threads, &from, &to);
-  bytes = b->begin[to] - b->begin[from];
-  w->st = mm_tokens_read_shared (b->file, b->first_token + b->begin[from] / width, (size_t) bytes / width,
-                                 b->ids + b->begin[from]);
+  for (; from < to && w->st >= 0; from = next)
+    {
+      for (next = from + 1; next < to && b->begin[next + 1] - b->begin[from] <= READ_BYTES;)
+        next++;
+      w->st = hash_documents (b, s->corpus->config, w->hash, from, next);
+    }
   if (w->st < 0)
-    {
-      w->message = strdup (mm_error_message ());
-      return;
-    }
-  for (size_t i = from; i < to; i++)
-    {
-      mm_sha256_add (w->hash, b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
-      mm_sha256_take (w->hash, b->digests[i]);
-    }
+    w->message = strdup (mm_error_message ());
 }
 
 static mm_status
@@ -152,8 +164,9 @@ end_block (struct surveying *s, struct source *source)
   for (int i = 0; i < s->corpus->config->threads; i++)
     if (s->workers[i].st < 0)
       return mm_fail (s->workers[i].st, "%s", s->workers[i].message ? s->workers[i].message : "no memory");
+  mm_sha256_add (s->source_hash, b->digests, b->n * sizeof *b->digests);
   for (size_t i = 0; i < b->n; i++)
-    decide (s, source, b->first + i, b->lengths[i], b->digests[i]);
+    decide (s, source, b->first + i, b->lengths[i], b->digests[i], b->held[i]);
   b->first += b->n;
   b->n = b->used = 0;
   return MM_OK;
@@ -177,7 +190,8 @@ hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint
       mm_sha256_add (s->workers[0].hash, b->ids, n * width);
     }
   mm_sha256_take (s->workers[0].hash, b->digests[0]);
-  decide (s, source, b->first, length, b->digests[0]);
+  mm_sha256_add (s->source_hash, b->digests[0], MM_SHA256_SIZE);
+  decide (s, source, b->first, length, b->digests[0], survey_holds (s->corpus->config, b->digests[0]));
   b->first++;
   return MM_OK;
 }
