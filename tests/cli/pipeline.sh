@@ -18,6 +18,10 @@ touch identity.jsonl
 ok "a changed step" status_is 1 pipeline -q
 ok "is made again" sh -c 'make -s -f "$0" >/dev/null && make -s -f "$0" -q' "$srcdir/examples/pipeline/Makefile"
 ok "with the same bits" pipeline verify
+ok "another number of steps" pipeline ADAPTER_STEPS=20 adapter.run/step-00000020/MANIFEST
+ok "after which there is something to do" status_is 1 pipeline -q
+ok "a changed variable" status_is 1 pipeline -q ADAPTER_STEPS=20 VOCAB=400
+ok "and back" pipeline -j2 verify
 echo 'changed' >answer.txt
 ok "a changed bit is found" status_is 2 pipeline verify
 
