@@ -25,8 +25,8 @@ sums ()
     start="mpirun --bind-to core -n 2" algorithms=sum,limit,mpi
   else start="minimind-launch -n 2 --" algorithms=sum,limit; fi
   for round in $(seq $((rounds + 2))); do
-    $start minimind-bench-allreduce --min-bytes=103M --max-bytes=103M --algorithm=$algorithms --dtype=float32,int64 --json \
-      >"$folder/json" || return 1
+    $start minimind-bench-allreduce --min-bytes=103M --max-bytes=103M --algorithm=$algorithms --dtype=float32,int64 \
+      --iterations=7 --json >"$folder/json" || return 1
     for dtype in float32 int64; do
       for algorithm in sum limit mpi; do echo "$dtype $algorithm $(seconds $dtype $algorithm <"$folder/json")"; done
     done >"$folder/sums.$round"
