@@ -67,6 +67,26 @@ bench_peak (int threads)
   return peak;
 }
 
+static inline void
+bench_print (void *arg, const char *line)
+{
+  (void) arg;
+  puts (line);
+}
+
+/* Limits, and where the time of STEPS steps went, SECONDS in all, beside PEAK, measured beside them.  */
+static inline void
+bench_profile (struct mm_backend *be, double peak, double steps, double seconds)
+{
+  struct mm_limits l;
+
+  bench_want (mm_backend_limits (be, 0, &l));
+  l.peak = peak;
+  printf ("FMA peak %.0f GFLOP/s, %.0f sustained; memory is read at %.1f GB/s\n", 1e-9 * peak, 1e-9 * l.sustained,
+          1e-9 * l.bandwidth);
+  mm_backend_profile_table (be, &l, steps, seconds, bench_print, NULL);
+}
+
 /* The processor's name into NAME.  */
 static inline void
 bench_processor (char *name, size_t size)

@@ -129,28 +129,6 @@ run_turn (struct ours *o, bool last)
   return bench_clock (CLOCK_MONOTONIC) - began;
 }
 
-/* Where the time of STEPS steps went, SECONDS in all, beside PEAK.  */
-static void
-print_profile (struct mm_backend *be, int steps, double seconds, double peak)
-{
-  const struct mm_op_profile *ops;
-  size_t n = mm_backend_profile (be, &ops);
-  double rest = seconds;
-
-  printf ("%-20s %9s %7s %9s %8s %9s\n", "operation", "s a step", "share", "GFLOP/s", "of peak", "GB/s");
-  for (size_t i = 0; i < n; i++)
-    {
-      const struct mm_op_profile *o = &ops[i];
-
-      if (o->calls == 0)
-        continue;
-      rest -= o->seconds;
-      printf ("%-20s %9.4f %6.1f%% %9.1f %7.1f%% %9.1f\n", o->name, o->seconds / steps, 100 * o->seconds / seconds,
-              1e-9 * o->flops / o->seconds, 100 * o->flops / o->seconds / peak, 1e-9 * o->bytes / o->seconds);
-    }
-  printf ("%-20s %9.4f %6.1f%%\n", "between them", rest / steps, 100 * rest / seconds);
-}
-
 /* ---- the peer ---- */
 
 static struct bench_peer
@@ -374,7 +352,7 @@ main (int argc, char **argv)
       run_round (&r, i, 0, r.plan->n_float32, &peer, threads);
       total += r.seconds[0][i];
     }
-  print_profile (be, r.n, total, bench_median (r.peak, (size_t) r.n * TURNS));
+  bench_profile (be, bench_median (r.peak, (size_t) r.n * TURNS), r.n, total);
   run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer, threads);
   bench_peer_close (&peer);
 

@@ -3,6 +3,8 @@
 
 #include <config.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +156,12 @@ mm_backend_peak (struct mm_backend *be)
   return be->ops->peak (be);
 }
 
+mm_status
+mm_backend_limits (struct mm_backend *be, size_t bytes, struct mm_limits *l)
+{
+  return be->ops->limits (be, bytes ? bytes : (size_t) 128 << 20, l);
+}
+
 size_t
 mm_backend_profile (struct mm_backend *be, const struct mm_op_profile **ops)
 {
@@ -166,4 +174,38 @@ mm_backend_profile_reset (struct mm_backend *be)
 {
   for (int i = 0; i < MM_N_OPS; i++)
     be->profile[i] = (struct mm_op_profile) { .name = op_names[i] };
+}
+
+/* A line of the table; what has neither FLOPs nor bytes has no limit.  */
+static void
+print_op (const struct mm_op_profile *o, const struct mm_limits *l, double steps, double seconds,
+          mm_profile_print_fn *print, void *arg)
+{
+  char line[160];
+  int used = snprintf (line, sizeof line, "%-20s %9.4f %6.1f%%", o->name, o->seconds / steps,
+                       100 * o->seconds / seconds);
+
+  if (o->flops > 0 || o->bytes > 0)
+    snprintf (line + used, sizeof line - (size_t) used, " %9.1f %8.1f %8.1f%%", 1e-9 * o->flops / o->seconds,
+              1e-9 * o->bytes / o->seconds, 100 * fmax (o->flops / l->peak, o->bytes / l->bandwidth) / o->seconds);
+  print (arg, line);
+}
+
+void
+mm_backend_profile_table (struct mm_backend *be, const struct mm_limits *l, double steps, double seconds,
+                          mm_profile_print_fn *print, void *arg)
+{
+  struct mm_op_profile rest = { .name = "between them", .seconds = seconds };
+  char line[160];
+
+  snprintf (line, sizeof line, "%-20s %9s %7s %9s %8s %9s", "operation", "s a step", "share", "GFLOP/s", "GB/s",
+            "of limit");
+  print (arg, line);
+  for (int i = 0; i < MM_N_OPS; i++)
+    if (be->profile[i].calls > 0)
+      {
+        print_op (&be->profile[i], l, steps, seconds, print, arg);
+        rest.seconds -= be->profile[i].seconds;
+      }
+  print_op (&rest, l, steps, seconds, print, arg);
 }

@@ -33,6 +33,7 @@ struct mm_backend_ops
   mm_status (*zero) (struct mm_backend *be, void *device, size_t bytes);
   mm_status (*sync) (struct mm_backend *be);
   double (*peak) (struct mm_backend *be);
+  mm_status (*limits) (struct mm_backend *be, size_t bytes, struct mm_limits *l);
 
   /* n, k and training are set; allocate the layouts.  weight_free accepts a half-made one.  */
   mm_status (*weight_create) (struct mm_backend *be, struct mm_weight *w);

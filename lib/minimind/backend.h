@@ -49,6 +49,18 @@ mm_status mm_backend_sync (struct mm_backend *be) MM_NODISCARD;
    0.1 s the first time.  */
 double mm_backend_peak (struct mm_backend *be);
 
+/* What the machine gives this backend's threads at this moment, measured anew by each call in about 0.4 s.  */
+struct mm_limits
+{
+  double peak;                  /* FLOP/s: the best of some moments, as mm_backend_peak */
+  double sustained;             /* FLOP/s of the same arithmetic for a tenth of a second, in pieces of 0.02 ms that
+                                   wait for nobody: less where others hold threads up */
+  double bandwidth;             /* bytes/s of reading BYTES from memory, the best of some times */
+};
+
+/* BYTES 0: 128 MB.  MM_ENOMEM if there is no room for them.  */
+mm_status mm_backend_limits (struct mm_backend *be, size_t bytes, struct mm_limits *l) MM_NODISCARD;
+
 /* Where the time goes: seconds, calls, FLOPs and bytes by operation since the last reset.  */
 struct mm_op_profile
 {
@@ -58,5 +70,13 @@ struct mm_op_profile
 };
 size_t mm_backend_profile (struct mm_backend *be, const struct mm_op_profile **ops);
 void mm_backend_profile_reset (struct mm_backend *be);
+
+/* The profile as a table for people, handed line by line to PRINT (ARG, LINE): seconds of each of STEPS steps, share
+   of SECONDS, which is all of them, FLOPs and bytes a second, and the share of the limit: what FLOPs at the
+   peak or bytes at the bandwidth of L would take, whichever is longer, of the time.  It is beyond 100% where
+   operands come from a cache.  */
+typedef void mm_profile_print_fn (void *arg, const char *line);
+void mm_backend_profile_table (struct mm_backend *be, const struct mm_limits *l, double steps, double seconds,
+                               mm_profile_print_fn *print, void *arg);
 
 #endif /* MINIMIND_BACKEND_H */

@@ -38,6 +38,31 @@ step_seconds (const double *seconds)
   return sum;
 }
 
+static void
+say_line (void *arg, const char *line)
+{
+  (void) arg;
+  mm_verbose ("%s", line);
+}
+
+/* Where ELAPSED seconds went, by operation, for those who asked for more.  */
+static void
+say_profile (const struct mm_report *r, double elapsed)
+{
+  struct mm_limits l;
+
+  if (!r->backend || mm_log_get_level () < MM_LOG_VERBOSE || r->last.step == r->first)
+    return;
+  if (mm_backend_limits (r->backend, 0, &l) < 0)
+    {
+      mm_verbose ("no profile: %s", mm_error_message ());
+      return;
+    }
+  mm_verbose ("FMA peak %.0f GFLOP/s, %.0f sustained; memory is read at %.1f GB/s", 1e-9 * l.peak, 1e-9 * l.sustained,
+              1e-9 * l.bandwidth);
+  mm_backend_profile_table (r->backend, &l, (double) (r->last.step - r->first), elapsed, say_line, NULL);
+}
+
 /* JSON has no NaN and no infinity: null.  */
 static json_t *
 number (double x)
@@ -222,6 +247,7 @@ mm_report_end (struct mm_report *r)
            step_loss (&r->last), mm_format_seconds (elapsed, text),
            percent * (r->all[MM_FORWARD] + r->all[MM_BACKWARD]), percent * r->all[MM_UPDATE],
            percent * r->all[MM_DATA], percent * r->all[MM_SAVE], percent * r->all[MM_EVAL]);
+  say_profile (r, elapsed);
   if (r->ranks > 1)
     mm_info ("%d ranks: %.1f%% summing gradients (%.3g s, of which %.3g s beside other work), %.1f%% waiting for each"
              " other", r->ranks, percent * r->all[MM_REDUCE], r->all_reduction,

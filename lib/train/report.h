@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <minimind/backend.h>
 #include <minimind/telemetry.h>
 
 /* Where the time of a run goes.  MM_FORWARD and MM_BACKWARD stand together, as mm_model_gradient
@@ -37,6 +38,7 @@ struct mm_report
 {
   /* Set by the caller.  */
   struct mm_runlog *log;        /* NULL: no log */
+  struct mm_backend *backend;   /* NULL: -v has no profile */
   double token_flops;           /* FLOPs of training on one token */
   double peak;                  /* FLOP/s of all ranks' backends; the report raises it to what a step reached */
   uint64_t first, total;        /* steps: done at the start, of the whole run */
@@ -71,7 +73,7 @@ void mm_report_save (struct mm_report *r, uint64_t step, double seconds);
 void mm_report_validation (struct mm_report *r, uint64_t step, double loss, uint64_t targets,
                            double seconds);
 
-/* What gathered since the last line of metrics, and a summary.  */
+/* What gathered since the last line of metrics, and a summary; with -v the profile by operation, too.  */
 void mm_report_end (struct mm_report *r);
 
 /* The value that --save-every needs for saves to take a twentieth of the time, when EVERY makes them

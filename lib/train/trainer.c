@@ -193,7 +193,7 @@ begin_report (struct mm_trainer *t)
   char text[MM_PLAN_TEXT], model[256];
 
   t->report = (struct mm_report) {
-    .log = t->log, .first = t->first, .total = t->plan.schedule.total, .data = c->data,
+    .log = t->log, .backend = t->backend, .first = t->first, .total = t->plan.schedule.total, .data = c->data,
     .token_flops = mm_trainer_token_flops (t),
     .peak = mm_backend_peak (t->backend) * mm_comm_size (t->comm),
     .log_every = c->log_every, .save_every = c->save_every, .ranks = mm_comm_size (t->comm),
@@ -214,6 +214,7 @@ begin_report (struct mm_trainer *t)
                                 "threads", mm_backend_threads (t->backend),
                                 "ranks", mm_comm_size (t->comm),
                                 "version", PACKAGE_VERSION));
+  mm_backend_profile_reset (t->backend);
   mm_report_begin (&t->report);
 }
 

@@ -47,6 +47,16 @@ samples () { minimind-pretrain --threads=1 --model=run --data=data -o run-said -
   --sample-every=1 --sample-prompt="the cat" 2>&1 | grep "^step 1: the cat"; }
 ok "a sample goes on from its prompt" samples
 
+profile () { minimind-pretrain -v --threads=1 --preset=nano --data=data -o run-told --global-batch=8 --steps=2 \
+  --resume=never >told 2>&1; grep -E "$1" told; }
+ok "-v tells where the time went" profile "^linear_grad_weight +[0-9.]+ +[0-9.]+% +[0-9.]+ +[0-9.]+ +[0-9.]+%$"
+rm -rf run-told
+ok "and what is none of an operation's" profile "^between them +[0-9.]+ +[0-9.]+%$"
+ok "beside the machine's limits" grep -q "^FMA peak .* sustained; memory is read at" told
+rm -rf run-told
+ok "without -v there is none" sh -c 'minimind-pretrain --threads=1 --preset=nano --data=data -o run-told \
+  --global-batch=8 --steps=2 2>&1 | awk "/^linear/ { exit 1 }"'
+
 # ---- refusals ----
 
 ok "a global batch that is no multiple: 64" refused 64 "--global-batch=8" train data x --micro-batch=3

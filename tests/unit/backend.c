@@ -33,6 +33,7 @@ static void
 test_names (void)
 {
   struct mm_backend *be;
+  struct mm_limits limits;
 
   ok (strstr (mm_backend_list (), "generic") != NULL, "the list names the generic kernels");
   if (mm_backend_open ("auto", 3, &be) < 0)
@@ -44,6 +45,8 @@ test_names (void)
   ok (strstr (mm_backend_list (), mm_backend_kernels (be)) != NULL, "and so are its kernels");
   ok (mm_backend_threads (be) == 3, "it has its threads");
   ok (mm_backend_peak (be) > 0 && mm_backend_peak (be) == mm_backend_peak (be), "its peak is measured once");
+  ok (mm_backend_limits (be, 1 << 20, &limits) == MM_OK && limits.peak > 0 && limits.bandwidth > 0
+      && limits.sustained > 0, "its limits are measured");
   mm_backend_close (be);
 
   setenv ("MM_CPU", "generic", 1);

@@ -263,6 +263,7 @@ const struct mm_backend_ops mm_cpu_ops = {
   .zero = cpu_zero,
   .sync = cpu_sync,
   .peak = mm_cpu_peak,
+  .limits = mm_cpu_limits,
   .embed = mm_cpu_embed,
   .embed_grad = mm_cpu_embed_grad,
   .rmsnorm = mm_cpu_rmsnorm,

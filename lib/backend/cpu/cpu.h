@@ -116,5 +116,6 @@ mm_status mm_cpu_grad_values (struct mm_backend *be, const int64_t *acc, size_t 
 mm_status mm_cpu_adamw_step (struct mm_backend *be, const struct mm_adamw *a, int64_t *acc,
                              uint64_t n_targets, size_t n, float *p, float *m, float *v);
 double mm_cpu_peak (struct mm_backend *be);
+mm_status mm_cpu_limits (struct mm_backend *be, size_t bytes, struct mm_limits *l);
 
 #endif /* BACKEND_CPU_H */

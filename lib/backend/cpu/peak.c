@@ -1,8 +1,10 @@
-/* peak.c -- the limit that every other figure is a share of.
+/* peak.c -- the limits that every other figure is a share of.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
+#include <math.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "cpu.h"
@@ -24,28 +26,32 @@ work (void *arg, int thread, int n_threads)
 }
 
 static double
+now (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+static double
 seconds_of (struct mm_cpu *cpu, struct job *job)
 {
-  struct timespec a, b;
+  double began = now ();
 
-  clock_gettime (CLOCK_MONOTONIC, &a);
   mm_team_run (cpu->team, work, job);
-  clock_gettime (CLOCK_MONOTONIC, &b);
-  return (double) (b.tv_sec - a.tv_sec) + 1e-9 * (double) (b.tv_nsec - a.tv_nsec);
+  return now () - began;
 }
 
 /* The best of some runs of a few milliseconds: what others take from us on a shared machine is not
    the processor's limit.  */
-double
-mm_cpu_peak (struct mm_backend *be)
+static double
+measure_peak (struct mm_cpu *cpu)
 {
-  struct mm_cpu *cpu = mm_cpu_state (be);
   struct job job = { cpu->kernels, 1000 };
-  double spent = 0, flops;
+  double spent = 0, peak = 0, flops;
   float sink = 0;
 
-  if (cpu->peak > 0)
-    return cpu->peak;
   while (seconds_of (cpu, &job) < 2e-3)
     job.rounds *= 2;
   flops = cpu->kernels->peak (job.rounds, &sink) * mm_team_size (cpu->team);
@@ -54,8 +60,110 @@ mm_cpu_peak (struct mm_backend *be)
       double t = seconds_of (cpu, &job);
 
       spent += t;
-      if (flops / t > cpu->peak)
-        cpu->peak = flops / t;
+      if (flops / t > peak)
+        peak = flops / t;
     }
+  return peak;
+}
+
+double
+mm_cpu_peak (struct mm_backend *be)
+{
+  struct mm_cpu *cpu = mm_cpu_state (be);
+
+  if (cpu->peak == 0)
+    cpu->peak = measure_peak (cpu);
   return cpu->peak;
+}
+
+/* ---- what lasts ---- */
+
+struct lasting
+{
+  const struct mm_cpu_kernels *kernels;
+  size_t rounds;                /* of a piece */
+  double until;                 /* of now () */
+  atomic_ullong pieces;
+};
+
+static void
+last (void *arg, int thread, int n_threads)
+{
+  struct lasting *job = arg;
+  unsigned long long done = 0;
+  float sink = 0;
+
+  (void) thread, (void) n_threads;
+  for (; now () < job->until; done++)
+    job->kernels->peak (job->rounds, &sink);
+  atomic_fetch_add (&job->pieces, done);
+}
+
+static double
+measure_sustained (struct mm_cpu *cpu, double peak)
+{
+  const double piece = 2e-5, all = 0.1;         /* s */
+  float sink = 0;
+  double flops = cpu->kernels->peak (1000, &sink), began = now ();
+  struct lasting job = { .kernels = cpu->kernels, .until = began + all };
+
+  job.rounds = (size_t) (1000 * piece * peak / mm_team_size (cpu->team) / flops) + 1;
+  mm_team_run (cpu->team, last, &job);
+  return flops / 1000 * (double) job.rounds * (double) atomic_load (&job.pieces) / (now () - began);
+}
+
+/* ---- memory ---- */
+
+typedef uint64_t words __attribute__ ((vector_size (64), may_alias));
+
+struct reading
+{
+  const words *data;
+  size_t n;
+  uint64_t sum;                 /* so that it is read */
+};
+
+static void
+read_all (void *arg, size_t from, size_t to)
+{
+  struct reading *job = arg;
+  words sum = { 0 };
+
+  for (size_t i = from; i < to; i++)
+    sum += job->data[i];
+  __atomic_fetch_add (&job->sum, sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7],
+                      __ATOMIC_RELAXED);
+}
+
+static mm_status
+measure_bandwidth (struct mm_backend *be, size_t bytes, double *bandwidth)
+{
+  enum { TIMES = 8, GRAIN = 64 };
+  struct reading job = { .n = bytes / sizeof (words) };
+  void *data;
+  mm_status st = mm_backend_alloc (be, "memory to read", bytes, &data);
+
+  if (st < 0)
+    return st;
+  job.data = data;
+  *bandwidth = 0;
+  for (int i = 0; i < TIMES; i++)
+    {
+      double began = now ();
+
+      mm_cpu_split (be, job.n, GRAIN, read_all, &job);
+      *bandwidth = fmax (*bandwidth, (double) (job.n * sizeof (words)) / (now () - began));
+    }
+  mm_backend_release (be, data);
+  return MM_OK;
+}
+
+mm_status
+mm_cpu_limits (struct mm_backend *be, size_t bytes, struct mm_limits *l)
+{
+  struct mm_cpu *cpu = mm_cpu_state (be);
+
+  l->peak = measure_peak (cpu);
+  l->sustained = measure_sustained (cpu, l->peak);
+  return measure_bandwidth (be, bytes, &l->bandwidth);
 }
