@@ -222,6 +222,10 @@ detect_file (const char *path, enum kind *kind)
     blanks++;
   if (start[blanks] == '{' && !(start[7] == 0 && start[8] == '{'))
     {
+      const char *slash = strrchr (path, '/');
+
+      if (strcmp (slash ? slash + 1 : path, "dataset.json") == 0)
+        return mm_fail (MM_EFORMAT, "%s: describes a dataset: name its folder", path);
       *kind = KIND_TOKENIZER;
       return MM_OK;
     }

@@ -126,7 +126,7 @@ parse_opt (int key, char *arg, struct argp_state *state)
       if (!c->output)
         argp_error (state, "give --output=FILE");
       if (c->documents.format == MM_DOCUMENTS_VALUES)
-        argp_error (state, "--format=chat: vocabularies are learnt from texts: name one with --field");
+        argp_error (state, "--format=chat: a vocabulary is learnt from texts; take conversations as --format=text");
       if (!c->from != !c->extend_to)
         argp_error (state, "--from and --extend-to go together");
       if (c->from && (c->vocab_size || c->n_special || c->bpe.bos || c->bpe.eos || c->bpe.pad || c->bpe.unk

@@ -193,11 +193,12 @@ static mm_status
 check_memory (uint64_t max_memory, uint64_t places)
 {
   uint64_t need = MM_COUNTER_BASE + PLACE_NEED * places;
+  char text[32];
 
   if (max_memory == 0 || max_memory >= need || places < QUICK_PLACES)
     return MM_OK;
-  return mm_fail (MM_EUSAGE, "%llu MB of memory are too little for %llu bytes of distinct pieces: want at least %llu",
-                  (unsigned long long) max_memory >> 20, (unsigned long long) places,
+  return mm_fail (MM_EUSAGE, "%s of memory are too little for %llu bytes of distinct pieces: want at least %llu MB",
+                  mm_memory_text (max_memory, text), (unsigned long long) places,
                   (unsigned long long) (need >> 20) + 1);
 }
 

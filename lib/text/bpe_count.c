@@ -205,18 +205,29 @@ work (void *arg)
 
 /* ---- opening and closing ---- */
 
+char *
+mm_memory_text (uint64_t bytes, char text[32])
+{
+  if (bytes >> 20 > 0)
+    snprintf (text, 32, "%llu MB", (unsigned long long) bytes >> 20);
+  else
+    snprintf (text, 32, "%llu B", (unsigned long long) bytes);
+  return text;
+}
+
 /* How much a thread's tables may take.  */
 static mm_status
 share_memory (const struct mm_counter_options *o, size_t *limit)
 {
   uint64_t n = (uint64_t) o->n_threads, base = MM_COUNTER_BASE + (n + SPARE_BLOCKS) * BLOCK;
+  char text[32];
 
   *limit = 0;
   if (o->max_memory == 0)
     return MM_OK;
   if (o->max_memory < base + n * THREAD_MEMORY)
-    return mm_fail (MM_EUSAGE, "%llu MB of memory are too little for %d threads: want at least %llu",
-                    (unsigned long long) o->max_memory >> 20, o->n_threads,
+    return mm_fail (MM_EUSAGE, "%s of memory are too little for %d threads: want at least %llu MB",
+                    mm_memory_text (o->max_memory, text), o->n_threads,
                     (unsigned long long) (base + n * THREAD_MEMORY) / (1 << 20) + 1);
   *limit = (size_t) ((o->max_memory - base) / n);
   return MM_OK;

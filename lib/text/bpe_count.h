@@ -31,6 +31,9 @@ struct mm_counter_options
   const char *folder;           /* for the temporary file */
 };
 
+/* Memory as messages tell it, in the units of --max-memory, whose M are 2^20 bytes; returns TEXT.  */
+char *mm_memory_text (uint64_t bytes, char text[32]);
+
 /* MM_EINVAL unless 1 <= n_threads <= 1024; MM_EUSAGE if max_memory is too little for them.  */
 mm_status mm_counter_open (const struct mm_counter_options *o, struct mm_counter **c) MM_NODISCARD;
 void mm_counter_close (struct mm_counter *c);   /* accepts NULL */

@@ -380,7 +380,7 @@ check_folder (const char *path, const char *want)
   if (stat (path, &s) < 0)
     return mm_fail_errno (path);
   if (!S_ISDIR (s.st_mode))
-    return mm_fail (MM_EIO, "%s: is no folder, want %s or a run folder", path, want);
+    return mm_fail (MM_EFORMAT, "%s: is no folder, want %s or a run folder", path, want);
   return MM_OK;
 }
 

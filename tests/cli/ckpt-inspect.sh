@@ -162,6 +162,7 @@ restore data
 rm data/train-00001-of-00002.safetensors
 ok "a part missing" status_is_one_of "65 66" "$inspect" data
 restore data
+ok "what describes a dataset" refuses 65 'data/dataset.json: describes a dataset' data/dataset.json
 rm data/dataset.json
 ok "a part without its dataset" refuses 65 'dataset.json' --verify data/train-00001-of-00002.safetensors
 restore data

@@ -75,7 +75,7 @@ damaged () { rm -rf broken && cp -r "$1" broken; }
 
 refused "no such model" 66 nowhere minimind-eval --model=nowhere --data=data
 refused "no such dataset" 66 nowhere minimind-eval --model=model --data=nowhere
-refused "a file in place of a model" 74 text minimind-eval --model=text --data=data
+refused "a file in place of a model" 65 text minimind-eval --model=text --data=data
 refused "a folder that is no model" 65 data minimind-eval --model=data --data=data
 "$make_input" adapter adapter model 3 || exit 99
 refused "an adapter" 65 'minimind-lora-merge --base=MODEL --adapter=adapter -o DIR makes one first' \

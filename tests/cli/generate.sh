@@ -97,7 +97,7 @@ refused "a directory as standard input" 74 'standard input: Is a directory' \
 damaged () { rm -rf broken && cp -r model broken; }
 
 refused "no such model" 66 nowhere minimind-generate --model=nowhere Once
-refused "a file in place of a model" 74 text minimind-generate --model=text Once
+refused "a file in place of a model" 65 text minimind-generate --model=text Once
 damaged && rm broken/tokenizer.json
 refused "no tokenizer" 66 broken/tokenizer.json minimind-generate --model=broken Once
 damaged && head -c 1000 model/tokenizer.json >broken/tokenizer.json
