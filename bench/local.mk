@@ -1,12 +1,13 @@
 # `make bench' builds and runs the benchmarks; they are not part of `make check', and what they compare with
 # is loaded at run time where it is installed.
-bench_programs = bench/gemm bench/train bench/pack bench/documents bench/memory bench/text
+bench_programs = bench/gemm bench/train bench/start bench/pack bench/documents bench/memory bench/text
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
 bench_gemm_SOURCES = bench/gemm.c bench/bench.h
 bench_gemm_LDADD = $(LDADD) -ldl
 bench_train_SOURCES = bench/train.c bench/bench.h bench/peer.h
+bench_start_SOURCES = bench/start.c bench/bench.h
 bench_documents_SOURCES = bench/documents.c bench/bench.h
 bench_pack_SOURCES = bench/pack.c bench/bench.h
 bench_memory_SOURCES = bench/memory.c bench/bench.h

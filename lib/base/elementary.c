@@ -12,17 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <minimind/elementary.h>
-
-#define LN2 0x1.62e42fefa39efp-1
-#define LN2_HI 0x1.62e42fee00000p-1     /* 32 bits: n * LN2_HI is exact */
-#define LN2_LO 0x1.a39ef35793c76p-33
-#define LOG2E 0x1.71547652b82fep+0
-#define HALF_PI_HI 0x1.921fb54442d18p+0
-#define HALF_PI_LO 0x1.1a62633145c07p-54
-#define TWO_BY_PI 0x1.45f306dc9c883p-1
-#define SQRT_2 0x1.6a09e667f3bcdp+0
-#define ROUND 0x1.8p+52         /* adding it rounds to an integer, kept in the low bits */
+#include "elementary_double.h"
 
 static float
 power_of_two_f (int32_t n)
@@ -107,51 +97,13 @@ mm_exp (double x)
   return exp_parts (x, 0);
 }
 
-/* X = M * 2^*N with M in [sqrt 1/2, sqrt 2), for finite X > 0.  */
-static double
-split (double x, int64_t *n)
-{
-  int64_t e = 0;
-  uint64_t bits;
-  double m;
-
-  if (x < 0x1p-1022)
-    {
-      x *= 0x1p+54;
-      e = -54;
-    }
-  memcpy (&bits, &x, sizeof bits);
-  e += (int64_t) (bits >> 52) - 1023;
-  bits = (bits & ~(UINT64_C (0xfff) << 52)) | UINT64_C (1023) << 52;
-  memcpy (&m, &bits, sizeof m);
-  if (m >= SQRT_2)
-    {
-      m /= 2;
-      e++;
-    }
-  *n = e;
-  return m;
-}
-
-/* log X = *HI + *LO to about 2^-60, for finite X > 0.
-
-   With f = m - 1 and s = f / (2 + f), log m = 2 s + s R, R = 2 (s^2/3 + s^4/5 + ...); |s| <= 0.1716,
-   so only 2 s needs more than a double, and the division's remainder gives it.  */
+/* log X for finite X > 0.  */
 static void
 log_parts (double x, double *hi, double *lo)
 {
-  enum { TERMS = 11 };          /* s^24 / 25 < 2^-65 */
-  int64_t n;
-  double f = split (x, &n) - 1, d = 2 + f, d_lo = f - (d - 2);
-  double s = f / d, s_lo = (fma (-s, d, f) - s * d_lo) / d;
-  double z = s * s, series = 0, big = (double) n * LN2_HI;
+  bool small = x < 0x1p-1022;
 
-  for (int k = TERMS; k >= 1; k--)
-    series = fma (series, z, 2.0 / (2 * k + 1));
-  *lo = fma (s, series * z, 2 * s_lo);
-  /* |big| is 0 or exceeds |2 s|, so this sum's error is exact.  */
-  *hi = big + 2 * s;
-  *lo += (big == 0 ? 0 : 2 * s - (*hi - big)) + (double) n * LN2_LO;
+  mm_log_parts (small ? x * 0x1p+54 : x, small ? -54 : 0, hi, lo);
 }
 
 double
@@ -184,26 +136,5 @@ mm_pow (double x, double y)
 void
 mm_sincos (double x, double *s, double *c)
 {
-  double t = fma (x, TWO_BY_PI, ROUND), n = t - ROUND;
-  double r = fma (n, -HALF_PI_HI, x);   /* exact */
-  double sine = 1, cosine = 1, z;
-  uint64_t quadrant;
-
-  memcpy (&quadrant, &t, sizeof quadrant);
-  r = fma (n, -HALF_PI_LO, r);
-  z = r * r;
-  /* r - r^3/3! + ... + r^17/17! and 1 - r^2/2! + ... + r^18/18!, |r| <= pi/4: both to 2^-57.  */
-  for (int k = 16; k >= 2; k -= 2)
-    {
-      sine = fma (sine, -z / (k * (k + 1)), 1);
-      cosine = fma (cosine, -z / ((k + 1) * (k + 2)), 1);
-    }
-  sine *= r;
-  cosine = fma (cosine, -z / 2, 1);
-  *s = quadrant & 1 ? cosine : sine;
-  *c = quadrant & 1 ? sine : cosine;
-  if (quadrant & 2)
-    *s = -*s;
-  if ((quadrant + 1) & 2)
-    *c = -*c;
+  mm_sincos_inline (x, s, c);
 }

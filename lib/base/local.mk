@@ -18,4 +18,6 @@ lib_libcore_a_SOURCES += \
   lib/base/random.c \
   lib/base/normal.c \
   lib/base/hash.c \
+  lib/base/elementary_double.h \
+  lib/base/philox.h \
   lib/base/elementary.c

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include <minimind/random.h>
+#include <minimind/thread.h>
 
 #include "impl.h"
 
@@ -191,29 +192,51 @@ mm_model_refresh (struct mm_model *m)
   return st == MM_OK && m->lora ? mm_lora_refresh (m) : st;
 }
 
+/* Elements [FIRST, FIRST + N) of tensor I at the start, by all threads.  */
+struct start
+{
+  uint64_t seed;
+  const struct mm_param *param;
+  size_t i, first, n;
+  float *x;
+};
+
+static void
+make_start (void *arg, int thread, int n_threads)
+{
+  enum { GRAIN = 1 << 12 };
+  const struct start *s = arg;
+  size_t from, to;
+
+  mm_share (s->n, GRAIN, thread, n_threads, &from, &to);
+  if (s->param->n_dims == 2)
+    mm_normal (s->seed, MM_RANDOM_INIT, (uint32_t) s->i, s->first + from, to - from, 0.02, s->x + from);
+  else
+    for (size_t j = from; j < to; j++)
+      s->x[j] = 1;
+}
+
 mm_status
 mm_model_init (struct mm_model *m, uint64_t seed)
 {
-  enum { PIECE = 1 << 16 };     /* even, so that no pair of normals is cut */
-  float *x;
-  mm_status st = mm_alloc ("initial weights", PIECE, sizeof *x, &x);
+  enum { PIECE = 1 << 19 };
+  struct start s = { .seed = seed };
+  struct mm_team *team = NULL;
+  mm_status st = mm_alloc ("initial weights", PIECE, sizeof *s.x, &s.x);
 
-  for (size_t i = 0; i < m->n_params; i++)
+  if (st == MM_OK)
+    st = mm_team_open (mm_backend_threads (m->be), &team);
+  for (s.i = 0; s.i < m->n_params && st == MM_OK; s.i++)
     {
-      const struct mm_param *p = &m->params[i];
-
-      for (size_t at = 0; st == MM_OK && at < p->size; at += PIECE)
+      s.param = &m->params[s.i];
+      for (s.first = 0; st == MM_OK && s.first < s.param->size; s.first += PIECE)
         {
-          size_t n = p->size - at < PIECE ? p->size - at : PIECE;
-
-          if (p->n_dims == 2)
-            mm_normal (seed, MM_RANDOM_INIT, (uint32_t) i, at, n, 0.02, x);
-          else
-            for (size_t j = 0; j < n; j++)
-              x[j] = 1;
-          st = mm_backend_put (m->be, m->values + p->offset + at, x, n * sizeof *x);
+          s.n = s.param->size - s.first < PIECE ? s.param->size - s.first : PIECE;
+          mm_team_run (team, make_start, &s);
+          st = mm_backend_put (m->be, m->values + s.param->offset + s.first, s.x, s.n * sizeof *s.x);
         }
     }
-  free (x);
+  mm_team_close (team);
+  free (s.x);
   return st < 0 ? st : mm_model_refresh (m);
 }

@@ -94,17 +94,6 @@ get_memory (const char *what, size_t bytes, void **p)
   return MM_OK;
 }
 
-static mm_status
-cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
-{
-  mm_status st = get_memory (what, bytes, p);
-
-  (void) be;
-  if (st == MM_OK)
-    memset (*p, 0, bytes);
-  return st;
-}
-
 static void
 cpu_release (struct mm_backend *be, void *p)
 {
@@ -125,14 +114,6 @@ cpu_get (struct mm_backend *be, void *host, const void *device, size_t bytes)
 {
   (void) be;
   memcpy (host, device, bytes);
-  return MM_OK;
-}
-
-static mm_status
-cpu_zero (struct mm_backend *be, void *device, size_t bytes)
-{
-  (void) be;
-  memset (device, 0, bytes);
   return MM_OK;
 }
 
@@ -211,6 +192,32 @@ mm_cpu_split_rows (struct mm_backend *be, size_t rows, size_t cols, mm_cpu_split
   enum { WORTH_A_THREAD = 4096 };
 
   mm_cpu_split (be, rows, cols < WORTH_A_THREAD ? WORTH_A_THREAD / (cols + 1) + 1 : 1, fn, job);
+}
+
+/* ---- memory that is touched ---- */
+
+static void
+clear (void *p, size_t from, size_t to)
+{
+  memset ((char *) p + from, 0, to - from);
+}
+
+/* The first touch of a page is the kernel's work, and most of a start: all threads do it.  */
+static mm_status
+cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
+{
+  mm_status st = get_memory (what, bytes, p);
+
+  if (st == MM_OK)
+    mm_cpu_split (be, bytes, HUGE_PAGE, clear, *p);
+  return st;
+}
+
+static mm_status
+cpu_zero (struct mm_backend *be, void *device, size_t bytes)
+{
+  mm_cpu_split (be, bytes, HUGE_PAGE, clear, device);
+  return MM_OK;
 }
 
 /* ---- the table ---- */
