@@ -26,7 +26,7 @@ enum
   CACHE_BITS = 17,              /* slots: 8 MB */
   LONG_BITS = 12, LONG_ROOM = 1 << 17,  /* what does not fit there: places, and words of texts and ids: 576 kB */
   LONG_BYTES = 2048,            /* what is longer is not remembered */
-  BATCH = 256                   /* pieces; parts */
+  BATCH = 512                   /* pieces; parts */
 };
 
 #define HIGH UINT64_C (0x8080808080808080)
