@@ -18,13 +18,9 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include <minimind/lora.h>
-#include <minimind/model.h>
-#include <minimind/optimizer.h>
-#include <minimind/random.h>
 #include <minimind/thread.h>
 
-#include "bench.h"
+#include "ours.h"
 #include "peer.h"
 
 enum
@@ -34,99 +30,20 @@ enum
   MOST_ROUNDS = 100
 };
 
-/* A model of ours that is trained.  */
-struct ours
-{
-  struct mm_model *model;
-  struct mm_optimizer optimizer;
-  struct mm_pass *pass;
-  struct mm_loss loss;          /* of the step so far */
-  double turn_flops;
-};
-
-static struct ours whole, adapter;
-static struct mm_batch batch;
+static struct bench_ours whole, adapter;
 
 enum { RANK = 8 };
-
-/* Make O; with RANK, an adapter on all linear layers is what is trained.  Each has a backend of its own, whose profile
-   is that one's.  */
-static void
-prepare_ours (int threads, const struct mm_model_config *config, uint32_t rank, struct ours *o)
-{
-  const unsigned all = (1u << MM_LORA_TARGETS) - 1;
-  double flops = mm_config_train_flops (config, SEQ_LEN);
-  struct mm_backend *be;
-
-  bench_want (mm_backend_open ("cpu", threads, &be));
-  o->optimizer = (struct mm_optimizer) { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
-                                         .grad_clip = 1 };
-  bench_want (mm_model_create (be, config, true, &o->model));
-  bench_want (mm_model_init (o->model, 42));
-  if (rank)
-    {
-      struct mm_lora_sizes sizes;
-
-      bench_want (mm_lora_create (o->model, rank, 2 * rank, all, 42));
-      bench_want (mm_lora_measure (config, rank, all, SEQ_LEN, &sizes));
-      flops = sizes.train_flops;
-    }
-  bench_want (mm_optimizer_create (o->model, &o->optimizer));
-  bench_want (mm_pass_create (o->model, MICRO, SEQ_LEN, true, &o->pass));
-  o->turn_flops = flops * MICRO * SEQ_LEN;
-}
-
-static void
-free_ours (struct ours *o)
-{
-  struct mm_backend *be = mm_model_backend (o->model);
-
-  mm_pass_free (o->pass);
-  mm_optimizer_free (o->model, &o->optimizer);
-  mm_model_free (o->model);
-  mm_backend_close (be);
-}
 
 static void
 prepare (int threads, bool lora)
 {
-  struct mm_model_config config;
+  struct bench_shape s = { .rows = MICRO, .seq_len = SEQ_LEN, .document = SEQ_LEN };
 
-  bench_want (mm_config_preset ("minimind2-small", VOCAB, &config));
-  prepare_ours (threads, &config, 0, &whole);
+  bench_want (mm_config_preset ("minimind2-small", VOCAB, &s.config));
+  bench_ours_open (threads, &s, &whole);
+  s.rank = RANK;
   if (lora)
-    prepare_ours (threads, &config, RANK, &adapter);
-  bench_want (mm_batch_alloc (MICRO, SEQ_LEN, &batch));
-  for (uint32_t row = 0; row < MICRO; row++)
-    {
-      uint32_t ids[SEQ_LEN + 1], words[4];
-
-      for (uint32_t i = 0; i <= SEQ_LEN; i++)
-        {
-          mm_philox (42, MM_RANDOM_TEST, row, i, words);
-          ids[i] = words[0] % VOCAB;
-        }
-      mm_batch_set_row (&batch, row, ids, NULL, NULL);
-    }
-  batch.rows = MICRO;
-}
-
-/* ---- our turn ---- */
-
-/* Seconds of one micro-batch, and of the update after the LAST of a step.  */
-static double
-run_turn (struct ours *o, bool last)
-{
-  double began = bench_clock (CLOCK_MONOTONIC), norm;
-
-  bench_want (mm_model_gradient (o->pass, &batch, o->optimizer.grad, &o->loss, NULL));
-  if (last)
-    {
-      bench_want (mm_optimizer_step (o->model, &o->optimizer, 5e-4, o->loss.n_targets, &norm));
-      o->loss = (struct mm_loss) { 0 };
-    }
-  bench_want (mm_backend_sync (mm_model_backend (o->model)));
-  return bench_clock (CLOCK_MONOTONIC) - began;
+    bench_ours_open (threads, &s, &adapter);
 }
 
 /* ---- the peer ---- */
@@ -155,7 +72,7 @@ open_peer (int threads, const char *kernels)
 struct mode
 {
   const char *name;
-  struct ours *ours;
+  struct bench_ours *ours;
 };
 
 enum { MOST_MODES = 5 };
@@ -194,7 +111,7 @@ turn_of (struct bench_peer *peer, const struct mode *mode, bool last)
   char question[64];
 
   if (mode->ours)
-    return run_turn (mode->ours, last);
+    return bench_ours_turn (mode->ours, last);
   snprintf (question, sizeof question, "%s%s", mode->name, last ? " last" : "");
   return bench_peer_ask (peer, question);
 }
@@ -362,9 +279,8 @@ main (int argc, char **argv)
   printf ("peak memory %.2f GB; PyTorch eager (0: absent) %.2f GB\n", 1.024e-6 * (double) usage.ru_maxrss,
           r.peer_memory);
 
-  mm_batch_free (&batch);
-  free_ours (&whole);
+  bench_ours_close (&whole);
   if (lora)
-    free_ours (&adapter);
+    bench_ours_close (&adapter);
   return 0;
 }

@@ -10,7 +10,7 @@
 
 #include "impl.h"
 
-enum { CHUNK = 256 };           /* tokens that go through the layers together */
+enum { CHUNK = 512 };           /* tokens that go through the layers together */
 
 struct mm_session
 {

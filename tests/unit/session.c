@@ -9,7 +9,7 @@
 #include "small_model.h"
 #include "../tap.h"
 
-enum { LENGTH = 300 };          /* more than go through the layers together */
+enum { LENGTH = 600 };          /* more than go through the layers together */
 
 /* Logits of a pass over all LENGTH tokens.  */
 static float *
@@ -53,7 +53,7 @@ feed (struct mm_session *s, const int32_t *ids, size_t from, size_t to, size_t p
 static void
 test_bits (struct mm_model *m)
 {
-  static const size_t pieces[] = { 1, 7, 64, 255, 256, 257, LENGTH };
+  static const size_t pieces[] = { 1, 7, 64, 511, 512, 513, LENGTH };
   size_t vocab = mm_model_config (m)->vocab_size;
   int32_t ids[LENGTH];
   float *want = pass_logits (m, ids);

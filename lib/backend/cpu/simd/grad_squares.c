@@ -3,6 +3,10 @@
 
 #include "gradient.h"
 
+/* Elements ahead of those at hand that are asked for: the processor's own prefetch keeps up with half of the memory's
+   speed where one stream is read.  */
+enum { AHEAD = 1024 };
+
 static double
 block_squares (const int64_t *acc, size_t n, v16 targets)
 {
@@ -13,6 +17,8 @@ block_squares (const int64_t *acc, size_t n, v16 targets)
     {
       d16 g = d16_from_v16 (v16_gradient (v16_from_i64 (acc + i), targets));
 
+      __builtin_prefetch (acc + i + AHEAD);
+      __builtin_prefetch (acc + i + AHEAD + 8);
       lane = d16_fma (g, g, lane);
     }
   if (i < n)
