@@ -67,6 +67,17 @@ bench_peak (int threads)
   return peak;
 }
 
+/* The peak of BE's threads and what they sustain, measured now and added to those in SUM.  */
+static inline void
+bench_add_limits (struct mm_backend *be, struct mm_limits *sum)
+{
+  struct mm_limits l;
+
+  bench_want (mm_backend_limits (be, 1 << 20, &l));
+  sum->peak += l.peak;
+  sum->sustained += l.sustained;
+}
+
 static inline void
 bench_print (void *arg, const char *line)
 {

@@ -4,6 +4,7 @@
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <minimind/lora.h>
@@ -21,6 +22,7 @@ struct bench_shape
   size_t rows, seq_len;         /* of a micro-batch */
   size_t document;              /* tokens of each document in a row, a divisor of seq_len */
   unsigned masked;              /* of each 8 tokens, this many are no targets */
+  bool evaluates;               /* only: nothing is kept for a gradient, as in minimind-eval */
 };
 
 struct bench_ours
@@ -83,7 +85,7 @@ bench_ours_open (int threads, const struct bench_shape *s, struct bench_ours *o)
       flops = sizes.train_flops;
     }
   bench_want (mm_optimizer_create (o->model, &o->optimizer));
-  bench_want (mm_pass_create (o->model, s->rows, s->seq_len, true, &o->pass));
+  bench_want (mm_pass_create (o->model, s->rows, s->seq_len, !s->evaluates, &o->pass));
   bench_fill_batch (s, &o->batch);
   o->turn_flops = flops * tokens;
 }

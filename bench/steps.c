@@ -35,25 +35,22 @@ static const struct work
 
 enum { N_WORKS = sizeof works / sizeof *works };
 
+/* Seconds of a micro-batch of W.  */
+static double
+turn_of (const struct work *w, struct bench_ours *o, bool last)
+{
+  return w->evaluates ? bench_ours_evaluate (o) : bench_ours_turn (o, last);
+}
+
 static void
 open_work (int threads, const struct work *w, struct bench_ours *o)
 {
   struct bench_shape s = { .rank = w->rank, .rows = MICRO, .seq_len = SEQ_LEN, .document = w->document,
-                           .masked = w->masked };
+                           .masked = w->masked, .evaluates = w->evaluates };
 
   bench_want (mm_config_preset (w->preset, VOCAB, &s.config));
   bench_ours_open (threads, &s, o);
-  bench_ours_turn (o, true);    /* first touch */
-}
-
-static void
-add_limits (struct mm_backend *be, struct mm_limits *sum)
-{
-  struct mm_limits l;
-
-  bench_want (mm_backend_limits (be, 1 << 20, &l));
-  sum->peak += l.peak;
-  sum->sustained += l.sustained;
+  turn_of (w, o, true);         /* first touch */
 }
 
 /* ROUNDS steps of W beside the training step STEP.  */
@@ -69,11 +66,11 @@ measure (int threads, const struct work *w, struct bench_ours *step, int rounds)
       struct mm_limits limits = { 0 };
       double seconds = 0, beside = 0, flops = TURNS * (w->evaluates ? o.forward_flops : o.turn_flops);
 
-      add_limits (mm_model_backend (o.model), &limits);
+      bench_add_limits (mm_model_backend (o.model), &limits);
       for (int t = 0; t < TURNS; t++)
         {
-          seconds += w->evaluates ? bench_ours_evaluate (&o) : bench_ours_turn (&o, t == TURNS - 1);
-          add_limits (mm_model_backend (o.model), &limits);
+          seconds += turn_of (w, &o, t == TURNS - 1);
+          bench_add_limits (mm_model_backend (o.model), &limits);
           beside += bench_ours_turn (step, t == TURNS - 1);
         }
       speed[r] = TURNS * MICRO * SEQ_LEN / seconds;
@@ -82,8 +79,9 @@ measure (int threads, const struct work *w, struct bench_ours *step, int rounds)
       time[r] = seconds / flops * (TURNS * step->turn_flops / beside);
     }
   printf ("%-12s %-16s %9.1f %9.1f %8.1f%% %9.1f%% %8.2f\n", w->name, w->preset, bench_median (speed, (size_t) rounds),
-          o.turn_flops * 1e-6 / (MICRO * SEQ_LEN), bench_median (of_peak, (size_t) rounds),
-          bench_median (of_sustained, (size_t) rounds), bench_median (time, (size_t) rounds));
+          1e-6 * (w->evaluates ? o.forward_flops : o.turn_flops) / (MICRO * SEQ_LEN),
+          bench_median (of_peak, (size_t) rounds), bench_median (of_sustained, (size_t) rounds),
+          bench_median (time, (size_t) rounds));
   fflush (stdout);
   bench_ours_close (&o);
 }

@@ -8,9 +8,9 @@
    those of the forward pass with causal attention, nothing made again counted; of an adapter without the gradients of
    frozen weights.  A round is one step of everybody: ours and the peer's, train_torch.py, in turns of a micro-batch, so
    that what else the machine does hits all alike.  Ratios and shares of the FMA peak are medians over rounds; the peak
-   is measured before and after each of our turns.  BENCH_PYTHON names a Python that has torch, transformers and peft,
-   or is "venv": then they are fetched into a folder that is removed afterwards.  With MM_CPU=avx2 the peer is held to
-   AVX2 too.  */
+   is measured before and after each of our turns, and so is what the threads sustain of the same arithmetic.
+   BENCH_PYTHON names a Python that has torch, transformers and peft, or is "venv": then they are fetched into a folder
+   that is removed afterwards.  With MM_CPU=avx2 the peer is held to AVX2 too.  */
 
 #include <config.h>
 
@@ -99,6 +99,7 @@ struct rounds
   int n;
   double seconds[MOST_MODES][MOST_ROUNDS];      /* of a step; 0: none */
   double peak_seconds[MOST_ROUNDS];     /* what the first mode's steps would take at the peak beside them */
+  double sustained_seconds[MOST_ROUNDS];        /* and at what threads sustained beside them */
   double peak[MOST_ROUNDS * TURNS];
   double peer_memory;                   /* GB, eager */
   bool gone[MOST_MODES];                /* it said why */
@@ -118,30 +119,34 @@ turn_of (struct bench_peer *peer, const struct mode *mode, bool last)
 
 /* A turn of mode I in ROUND; the first one with the peak beside it.  */
 static void
-run_mode (struct rounds *r, int i, int round, int turn, struct bench_peer *peer, int threads)
+run_mode (struct rounds *r, int i, int round, int turn, struct bench_peer *peer)
 {
   const struct mode *mode = &r->plan->modes[i];
-  double before = i == 0 ? bench_peak (threads) : 0, seconds = turn_of (peer, mode, turn == TURNS - 1);
+  struct mm_limits around = { 0 };
+  double seconds;
 
+  if (i == 0)
+    bench_add_limits (mm_model_backend (mode->ours->model), &around);
+  seconds = turn_of (peer, mode, turn == TURNS - 1);
   r->gone[i] = seconds == 0;
   r->seconds[i][round] += seconds;
   if (i == 0)
     {
-      double peak = (before + bench_peak (threads)) / 2;
-
-      r->peak[round * TURNS + turn] = peak;
-      r->peak_seconds[round] += mode->ours->turn_flops / peak;
+      bench_add_limits (mm_model_backend (mode->ours->model), &around);
+      r->peak[round * TURNS + turn] = around.peak / 2;
+      r->peak_seconds[round] += mode->ours->turn_flops / (around.peak / 2);
+      r->sustained_seconds[round] += mode->ours->turn_flops / (around.sustained / 2);
     }
 }
 
 /* A step of each mode from FIRST to LAST that still runs, in turns.  */
 static void
-run_round (struct rounds *r, int round, int first, int last, struct bench_peer *peer, int threads)
+run_round (struct rounds *r, int round, int first, int last, struct bench_peer *peer)
 {
   for (int turn = 0; turn < TURNS; turn++)
     for (int i = first; i < last; i++)
       if (!r->gone[i])
-        run_mode (r, i, round, turn, peer, threads);
+        run_mode (r, i, round, turn, peer);
 }
 
 /* First touch of all memory, compilation.  */
@@ -220,12 +225,17 @@ print_ratio (const struct rounds *r, const char *what, bool ours)
 static void
 print_ratios (const struct rounds *r)
 {
-  double share[MOST_ROUNDS];
+  double share[MOST_ROUNDS], sustained[MOST_ROUNDS];
   bool lora = r->plan == &plan_lora;
 
   for (int i = 0; i < r->n; i++)
-    share[i] = 100 * r->peak_seconds[i] / r->seconds[0][i];
+    {
+      share[i] = 100 * r->peak_seconds[i] / r->seconds[0][i];
+      sustained[i] = 100 * r->sustained_seconds[i] / r->seconds[0][i];
+    }
   printf ("share of the FMA peak measured beside each turn: %.1f%%\n", bench_median (share, (size_t) r->n));
+  printf ("share of what the threads sustained in a tenth of a second beside each turn: %.1f%%\n",
+          bench_median (sustained, (size_t) r->n));
   print_ratio (r, lora ? "PEFT in float32, the better of eager and compiled"
                        : "PyTorch in float32, the better of eager and compiled", false);
   if (lora)
@@ -266,11 +276,11 @@ main (int argc, char **argv)
   mm_backend_profile_reset (be);
   for (int i = 0; i < r.n; i++)
     {
-      run_round (&r, i, 0, r.plan->n_float32, &peer, threads);
+      run_round (&r, i, 0, r.plan->n_float32, &peer);
       total += r.seconds[0][i];
     }
   bench_profile (be, bench_median (r.peak, (size_t) r.n * TURNS), r.n, total);
-  run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer, threads);
+  run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer);
   bench_peer_close (&peer);
 
   print_modes (&r);

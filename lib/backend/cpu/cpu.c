@@ -76,29 +76,73 @@ choose_kernels (const struct mm_cpu_kernels **kernels)
 
 /* ---- memory ---- */
 
-/* Huge pages must be asked for before the first touch.  */
+/* What stands before memory that is handed out.  */
+struct block
+{
+  void *base;                   /* what to give back */
+  size_t mapped;                /* bytes of it by mmap; 0: by malloc */
+};
+
+enum { BEFORE = 64 };           /* bytes for it, so that what follows is aligned */
+
+/* MAPPED bytes of fresh pages, huge ones where possible: these must be asked for before the first touch.  */
+static char *
+map_pages (size_t mapped, struct block *block)
+{
+  char *base = mmap (NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *p;
+
+  if (base == MAP_FAILED)
+    return NULL;
+  *block = (struct block) { base, mapped };
+  p = base + BEFORE;
+  p += -(uintptr_t) p % HUGE_PAGE;
+#ifdef MADV_HUGEPAGE
+  madvise (p, (mapped - (size_t) (p - base)) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+
+/* Large blocks are fresh pages, which are zero and still to be touched; of small ones the contents are undefined.  */
 static mm_status
 get_memory (const char *what, size_t bytes, void **p)
 {
-  size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+  struct block block = { NULL, 0 };
+  size_t room;
+  char *found = NULL;
 
-  if (posix_memalign (p, alignment, bytes ? bytes : 1) != 0)
+  if (!__builtin_add_overflow (bytes, BEFORE + HUGE_PAGE, &room))
     {
-      *p = NULL;
-      return mm_fail (MM_ENOMEM, "%s: no memory for %zu bytes", what, bytes);
+      if (bytes >= HUGE_PAGE)
+        found = map_pages (room, &block);
+      else if (posix_memalign (&block.base, BEFORE, bytes + BEFORE) == 0)
+        found = (char *) block.base + BEFORE;
     }
-#ifdef MADV_HUGEPAGE
-  if (bytes >= HUGE_PAGE)
-    madvise (*p, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#endif
+  *p = found;
+  if (!found)
+    return mm_fail (MM_ENOMEM, "%s: no memory for %zu bytes", what, bytes);
+  memcpy (found - BEFORE, &block, sizeof block);
   return MM_OK;
+}
+
+static void
+release_memory (void *p)
+{
+  struct block block;
+
+  if (!p)
+    return;
+  memcpy (&block, (char *) p - BEFORE, sizeof block);
+  if (block.mapped)
+    munmap (block.base, block.mapped);
+  else
+    free (block.base);
 }
 
 static void
 cpu_release (struct mm_backend *be, void *p)
 {
   (void) be;
-  free (p);
+  release_memory (p);
 }
 
 static mm_status
@@ -135,7 +179,8 @@ mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t cou
     return mm_fail (MM_ENOMEM, "scratch: %zu times %zu bytes", count, size);
   if (bytes > cpu->scratch_bytes[part])
     {
-      free (cpu->scratch[part]);
+      release_memory (cpu->scratch[part]);
+      cpu->scratch[part] = NULL;
       cpu->scratch_bytes[part] = 0;
       st = get_memory ("scratch", bytes, &cpu->scratch[part]);
       if (st == MM_OK)
@@ -202,6 +247,15 @@ clear (void *p, size_t from, size_t to)
   memset ((char *) p + from, 0, to - from);
 }
 
+static void
+touch (void *p, size_t from, size_t to)
+{
+  enum { PAGE = 4096 };         /* the smallest there is */
+
+  for (size_t i = from; i < to; i += PAGE)
+    ((volatile char *) p)[i] = 0;
+}
+
 /* The first touch of a page is the kernel's work, and most of a start: all threads do it.  */
 static mm_status
 cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
@@ -209,7 +263,7 @@ cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
   mm_status st = get_memory (what, bytes, p);
 
   if (st == MM_OK)
-    mm_cpu_split (be, bytes, HUGE_PAGE, clear, *p);
+    mm_cpu_split (be, bytes, HUGE_PAGE, bytes >= HUGE_PAGE ? touch : clear, *p);
   return st;
 }
 
@@ -231,7 +285,7 @@ cpu_close (struct mm_backend *be)
     return;
   mm_team_close (cpu->team);
   for (int i = 0; i < MM_N_SCRATCH; i++)
-    free (cpu->scratch[i]);
+    release_memory (cpu->scratch[i]);
   free (cpu);
 }
 
