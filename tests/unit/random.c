@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <minimind/elementary.h>
 #include <minimind/random.h>
 
 #include "../tap.h"
@@ -108,7 +109,7 @@ test_normal (void)
   static float whole[N], cut[N];
   uint32_t w[4];
   double u, v, moment[5] = { 0 };
-  int close = 1;
+  int close = 1, same = 1;
 
   mm_normal (9, MM_RANDOM_TEST, 5, 0, N, 1, whole);
   for (size_t from = 0, size = 1; from < N; from += size++)
@@ -124,6 +125,16 @@ test_normal (void)
                && fabs (sqrt (-2 * log1p (-u)) * sin (6.283185307179586 * v) - whole[i + 1]) < 1e-6;
     }
   ok (close, "Box and Muller's formula");
+  for (size_t i = 0; i < N - 1; i += 2)
+    {
+      double sine, cosine, radius;
+
+      mm_philox (9, MM_RANDOM_TEST, 5, i / 2, w);
+      radius = sqrt (-2 * mm_log (1 - mm_uniform (9, MM_RANDOM_TEST, 5, i / 2)));
+      mm_sincos (0x1.921fb54442d18p+2 * ((double) (((uint64_t) w[2] << 32 | w[3]) >> 11) * 0x1p-53), &sine, &cosine);
+      same &= whole[i] == (float) (radius * cosine) && whole[i + 1] == (float) (radius * sine);
+    }
+  ok (same, "each to the bit as one by one, whatever vectors made them");
 
   for (int i = 0; i < N; i++)
     for (int k = 1; k <= 4; k++)
