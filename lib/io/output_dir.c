@@ -68,7 +68,7 @@ look (const char *path, bool force)
   return check_replaceable (path);
 }
 
-/* PATH without slashes at its end; MM_EUSAGE if no name is left.  */
+/* PATH without slashes at its end; MM_EUSAGE if no name is left, or standard output's.  */
 static mm_status
 clean_path (const char *path, char **result)
 {
@@ -76,6 +76,8 @@ clean_path (const char *path, char **result)
   const char *base;
 
   *result = NULL;
+  if (strcmp (path, "-") == 0)
+    return mm_fail (MM_EUSAGE, "'-': a folder cannot go to standard output: want the name of a new one");
   while (size > 1 && path[size - 1] == '/')
     size--;
   *result = strndup (path, size);

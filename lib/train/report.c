@@ -213,7 +213,8 @@ mm_report_save (struct mm_report *r, uint64_t step, double seconds)
   if (r->log)
     mm_runlog_event (r->log, "checkpoint", json_pack ("{s:I, s:o}", "step", (json_int_t) step,
                                                       "seconds", number (seconds)));
-  if (r->warned_save || r->saves < 2 || elapsed < settled || share <= allowed_share)
+  /* As it is printed: "5%, not 5%" would help nobody.  */
+  if (r->warned_save || r->saves < 2 || elapsed < settled || lround (100 * share) <= lround (100 * allowed_share))
     return;
   r->warned_save = true;
   mm_warn ("saving takes %.0f%% of the time: --save-every=%" PRIu64 " would take %.0f%%", 100 * share,

@@ -33,9 +33,13 @@ struct mm_run_lock
 static mm_status
 make_folders (const char *path, bool *made)
 {
-  char *copy = strdup (path);
+  char *copy;
   mm_status st = MM_OK;
 
+  *made = false;
+  if (strcmp (path, "-") == 0)
+    return mm_fail (MM_EUSAGE, "'-': a run's folder cannot go to standard output: want its name");
+  copy = strdup (path);
   if (!copy)
     return mm_fail (MM_ENOMEM, "%s: no memory", path);
   for (char *slash = strchr (copy + 1, '/'); slash; slash = strchr (slash + 1, '/'))

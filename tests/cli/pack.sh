@@ -130,6 +130,8 @@ ok "which replaces it" sh -c '! cmp -s d/dataset.json kept/dataset.json'
 mkdir mine && echo precious >mine/letter
 refused "a folder that is no dataset" 64 mine minimind-pack --seq-len=32 --force many -o mine
 ok "is not replaced" grep -q precious mine/letter
+refused "standard output" 64 'a folder cannot go to standard output' minimind-pack --seq-len=32 many -o -
+ok "makes no folder of that name" sh -c '! test -e -'
 
 # ---- bad input ----
 

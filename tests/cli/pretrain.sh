@@ -67,6 +67,7 @@ ok "no validation rows: 64" refused 64 "no validation rows" train big x --eval-e
 ok "no dataset: 66" refused 66 "nowhere" train nowhere x
 ok "a file as dataset: 66 or 74" sh -c '"$@" --data=data/dataset.json -o x 2>err; s=$?; cat err; test $s -eq 74 -o $s -eq 66' \
    sh minimind-pretrain --preset=nano
+ok "standard output: 64" refused 64 "folder cannot go to standard output" train data -
 ok "a file as output: 74" refused 74 "data/dataset.json" train data data/dataset.json
 cp -r data cut; dd if=/dev/null of=cut/train-00000-of-00001.safetensors bs=1 seek=9000 2>/dev/null
 ok "a truncated part: 65" refused 65 "cut/train-00000-of-00001.safetensors" train cut x

@@ -146,7 +146,9 @@ test_warnings (void)
   r.began = mm_now () - 100;
   mm_report_save (&r, 10, 4);
   ok (said ("saving takes") == 0, "one save tells little");
-  mm_report_save (&r, 20, 6);
+  mm_report_save (&r, 20, 1.4);
+  ok (said ("saving takes") == 0, "5.4% is told as the 5% that are allowed");
+  mm_report_save (&r, 20, 4.6);
   mm_report_save (&r, 30, 6);
   ok (said ("saving takes 10% of the time: --save-every=22 would take 5%") == 1, "two that take 10% do, once");
 }
