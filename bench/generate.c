@@ -5,7 +5,7 @@
 
    A round: a prompt of 512 tokens, then 64 tokens one by one behind it; evaluation of a row of 512 tokens; reading as
    many bytes as the weights have, the bandwidth; llama.cpp (llama_peer.py) with the same float32 weights, prompt and
-   tokens.  A token reads each weight once; keys and values, 1 MB at most, are not counted.  Medians over rounds.
+   tokens.  A token reads each weight once, and the keys and values of those before it.  Medians over rounds.
    BENCH_PYTHON names a Python that has llama_cpp and gguf.  */
 
 #include <config.h>
@@ -46,6 +46,16 @@ time_tokens (void)
   for (int i = 0; i < TOKENS; i++)
     feed (ours.batch.ids + i, 1);
   return bench_clock (CLOCK_MONOTONIC) - began;
+}
+
+/* What a token reads, in the mean of TOKENS behind the prompt.  */
+static double
+token_bytes (void)
+{
+  const struct mm_model_config *c = mm_model_config (ours.model);
+  double cached = 2.0 * c->n_layers * c->n_kv_heads * c->head_dim;
+
+  return sizeof (float) * ((double) mm_model_size (ours.model) + cached * (PROMPT + (TOKENS + 1) / 2.0));
 }
 
 /* The model as a folder for the peer.  */
@@ -92,7 +102,7 @@ static void
 run_round (struct rounds *r, int i, struct bench_peer *peer)
 {
   const struct mm_model_config *c = mm_model_config (ours.model);
-  double bytes = 4 * (double) mm_model_size (ours.model), head = 2.0 * c->hidden_size * c->vocab_size * (PROMPT - 1);
+  double bytes = token_bytes (), head = 2.0 * c->hidden_size * c->vocab_size * (PROMPT - 1);
   struct mm_limits before, after;
 
   bench_want (mm_backend_limits (mm_model_backend (ours.model), (size_t) bytes, &before));
@@ -141,8 +151,9 @@ main (int argc, char **argv)
   bench_peer_close (&peer);
   tokens = bench_median (r.tokens, count);
   prompt = bench_median (r.prompt, count);
-  printf ("one at a time: %.1f tokens/s, %.2f GB/s of weights, %.1f%% of the %.2f GB/s at which memory is read\n",
-          TOKENS / tokens, 4e-9 * (double) mm_model_size (ours.model) * TOKENS / tokens, bench_median (r.share, count),
+  printf ("one at a time: %.1f tokens/s, %.2f GB/s of weights, keys and values, %.1f%% of the %.2f GB/s at which "
+          "memory is read\n",
+          TOKENS / tokens, 1e-9 * token_bytes () * TOKENS / tokens, bench_median (r.share, count),
           1e-9 * bench_median (r.bandwidth, count));
   printf ("prompt: %.1f tokens/s, %.2f of evaluation's FLOP/s\n", PROMPT / prompt,
           bench_median (r.prompt_to_evaluation, count));

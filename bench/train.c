@@ -279,13 +279,13 @@ main (int argc, char **argv)
       run_round (&r, i, 0, r.plan->n_float32, &peer);
       total += r.seconds[0][i];
     }
+  getrusage (RUSAGE_SELF, &usage);      /* before limits are measured on buffers of their own */
   bench_profile (be, bench_median (r.peak, (size_t) r.n * TURNS), r.n, total);
   run_round (&r, 0, r.plan->n_float32, r.plan->n, &peer);
   bench_peer_close (&peer);
 
   print_modes (&r);
   print_ratios (&r);
-  getrusage (RUSAGE_SELF, &usage);
   printf ("peak memory %.2f GB; PyTorch eager (0: absent) %.2f GB\n", 1.024e-6 * (double) usage.ru_maxrss,
           r.peer_memory);
 

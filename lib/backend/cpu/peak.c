@@ -55,7 +55,7 @@ measure_peak (struct mm_cpu *cpu)
   while (seconds_of (cpu, &job) < 2e-3)
     job.rounds *= 2;
   flops = cpu->kernels->peak (job.rounds, &sink) * mm_team_size (cpu->team);
-  while (spent < 0.1)
+  while (spent < 0.05)
     {
       double t = seconds_of (cpu, &job);
 
