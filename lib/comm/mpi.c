@@ -32,6 +32,7 @@ struct mpi
   int *leader_of;               /* of each host */
   struct mm_comm *local;        /* the ranks of this host; NULL: this one is alone */
   struct mm_range *parts, *local_parts;
+  bool silent;                  /* it could not be opened, and another rank has the message */
 };
 
 /* ---- getting acquainted ---- */
@@ -181,6 +182,7 @@ open_mpi (struct mm_comm *c, bool flat)
     st = share_window (c, m, here);
   st = agree_here (MPI_COMM_WORLD, st);
   MPI_Comm_free (&here);
+  m->silent = st < 0 && !*mm_error_message ();
   return st;
 }
 
@@ -201,8 +203,9 @@ mpi_open_flat (struct mm_comm *c, const struct mm_ranks *ranks)
 static void
 mpi_close (struct mm_comm *c)
 {
-  static const struct timespec while_rank_0_tells = { .tv_sec = 5 };
+  static const struct timespec while_another_tells = { .tv_sec = 5 };
   struct mpi *m = c->state;
+  bool silent = m && m->silent;
 
   if (!m)
     return;
@@ -222,9 +225,9 @@ mpi_close (struct mm_comm *c)
   /* With a peer lost it would wait for ever; mpirun then ends the others by itself.  */
   if (c->broken == MM_OK)
     MPI_Finalize ();
-  /* mpirun ends all when the first leaves with a failure: that is to be rank 0, which has told it by then.  */
-  if (c->failed && c->rank > 0)
-    nanosleep (&while_rank_0_tells, NULL);
+  /* mpirun ends all when the first leaves with a failure: that is to be who tells it, rank 0 where all have agreed.  */
+  if (silent || (c->failed && c->rank > 0))
+    nanosleep (&while_another_tells, NULL);
 }
 
 /* ---- operations ---- */

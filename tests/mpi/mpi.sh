@@ -130,6 +130,18 @@ if unshare -m true 2>/dev/null && unshare -m mount -t tmpfs -o size=1m tmpfs /de
     says '/dev/shm has .* left: mount it larger'
   }
   ok "too little shared memory to begin with is told" too_small 1m
+  if strace -o trace true 2>/dev/null; then
+    slow_and_small ()
+    {
+      status_is 74 run cramped 1m mpirun --mca btl self,tcp --mca pml ob1 --oversubscribe -n 2 sh -c '
+        test $OMPI_COMM_WORLD_RANK = 0 || exec "$@"
+        exec strace -f -o trace -e trace=write,writev -e inject=write,writev:delay_enter=30000 "$@"' sh $(pretrain none)
+      says '/dev/shm has .* left: mount it larger'
+    }
+    ok "told also by a rank 0 that is slow" slow_and_small
+  else
+    tap_skip "a rank 0 that is slow to tell" "strace cannot trace here"
+  fi
   flat ()
   {
     rm -rf next

@@ -380,7 +380,7 @@ test_model_folder (void)
   ok (mm_model_folder ("no-run", &dir) == MM_ENOENT && !dir, "missing");
   ok (mm_model_folder ("keep/LOCK", &dir) == MM_ENOENT, "a missing file");
   scratch_put ("file", "x", 1);
-  ok (mm_model_folder ("file", &dir) == MM_EIO && says ("file"), "a file");
+  ok (mm_model_folder ("file", &dir) == MM_EFORMAT && says ("file: is no folder"), "a file");
   mkdir ("nothing", 0777);
   ok (mm_model_folder ("nothing", &dir) == MM_EFORMAT && says ("config.json"), "a folder of neither kind");
   ok (mm_adapter_folder ("nothing", &dir) == MM_EFORMAT && says ("adapter_config.json"), "nor an adapter");
