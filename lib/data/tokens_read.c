@@ -449,27 +449,30 @@ fail_id (const struct mm_tokens *f, uint64_t token, int64_t id)
                   " ids", f->path, token, id, f->vocab_size);
 }
 
-/* N ids at P, as in the file, to OUT of type DTYPE; *BAD is the first beyond the vocabulary, or N.  */
-static void
-take_ids (const struct mm_tokens *f, const uint8_t *p, size_t n, enum mm_dtype dtype, uint8_t *out, size_t *bad)
+/* N ids at P, as in the file, which are those from FIRST on, to OUT, packed.  MM_EFORMAT for one beyond the
+   vocabulary.  */
+static mm_status
+pass_on (const struct mm_tokens *f, uint64_t first, const uint8_t *p, size_t n, uint8_t *out)
 {
+  enum mm_dtype dtype = ids_dtype (f->vocab_size);
+
   if (f->dtype == dtype)
     {
-      *bad = ids_packed_beyond (p, n, dtype, f->vocab_size);
+      size_t bad = ids_packed_beyond (p, n, dtype, f->vocab_size);
+
       memcpy (out, p, n * ids_width (dtype));
-      return;
+      return bad < n ? fail_id (f, first + bad, ids_any (p, bad, dtype)) : MM_OK;
     }
   for (size_t i = 0; i < n; i++)
     {
       int64_t id = ids_any (p, i, f->dtype);
       uint32_t stored = (uint32_t) id;
 
-      *bad = i;
       if (id < 0 || id >= f->vocab_size)
-        return;
+        return fail_id (f, first + i, id);
       ids_store (&stored, 1, dtype, out + i * ids_width (dtype));
     }
-  *bad = n;
+  return MM_OK;
 }
 
 static mm_status
@@ -481,15 +484,15 @@ read_ids (struct mm_tokens *f, uint64_t first, size_t count, uint8_t *ids)
   while (count > 0)
     {
       const uint8_t *p;
-      size_t n, bad;
+      size_t n;
       mm_status st = window_at (f, &f->ids, first * width, &p, &n);
 
       if (st < 0)
         return st;
       n = n / width < count ? n / width : count;
-      take_ids (f, p, n, dtype, ids, &bad);
-      if (bad < n)
-        return fail_id (f, first + bad, ids_any (p, bad, f->dtype));
+      st = pass_on (f, first, p, n, ids);
+      if (st < 0)
+        return st;
       first += n;
       ids += n * ids_width (dtype);
       count -= n;
@@ -536,7 +539,7 @@ read_shared_foreign (const struct mm_tokens *f, uint64_t first, size_t count, ui
 {
   enum mm_dtype dtype = ids_dtype (f->vocab_size);
   uint8_t some[1 << 13];
-  size_t width = tokens_width (f), bad;
+  size_t width = tokens_width (f);
 
   while (count > 0)
     {
@@ -545,9 +548,9 @@ read_shared_foreign (const struct mm_tokens *f, uint64_t first, size_t count, ui
 
       if (st < 0)
         return st;
-      take_ids (f, some, n, dtype, ids, &bad);
-      if (bad < n)
-        return fail_id (f, first + bad, ids_any (some, bad, f->dtype));
+      st = pass_on (f, first, some, n, ids);
+      if (st < 0)
+        return st;
       first += n;
       ids += n * ids_width (dtype);
       count -= n;
