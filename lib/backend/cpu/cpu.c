@@ -85,6 +85,18 @@ struct block
 
 enum { BEFORE = 64 };           /* bytes for it, so that what follows is aligned */
 
+/* Whether BYTES are pages of their own.  Sanitizers watch the ends of what malloc gives: none are then.  */
+static bool
+is_mapped (size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+  (void) bytes;
+  return false;
+#else
+  return bytes >= HUGE_PAGE;
+#endif
+}
+
 /* MAPPED bytes of fresh pages, huge ones where possible: these must be asked for before the first touch.  */
 static char *
 map_pages (size_t mapped, struct block *block)
@@ -112,7 +124,7 @@ get_memory (const char *what, size_t bytes, void **p)
 
   if (!__builtin_add_overflow (bytes, BEFORE + HUGE_PAGE, &room))
     {
-      if (bytes >= HUGE_PAGE)
+      if (is_mapped (bytes))
         found = map_pages (room, &block);
       else if (posix_memalign (&block.base, BEFORE, bytes + BEFORE) == 0)
         found = (char *) block.base + BEFORE;
@@ -263,7 +275,7 @@ cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
   mm_status st = get_memory (what, bytes, p);
 
   if (st == MM_OK)
-    mm_cpu_split (be, bytes, HUGE_PAGE, bytes >= HUGE_PAGE ? touch : clear, *p);
+    mm_cpu_split (be, bytes, HUGE_PAGE, is_mapped (bytes) ? touch : clear, *p);
   return st;
 }
 
