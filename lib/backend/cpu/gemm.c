@@ -50,19 +50,6 @@ struct walk
   float *a;                     /* panels of a part */
 };
 
-static size_t
-least (size_t a, size_t b)
-{
-  return a < b ? a : b;
-}
-
-/* How many pieces of at most SIZE make N.  */
-static size_t
-pieces (size_t n, size_t size)
-{
-  return (n + size - 1) / size;
-}
-
 /* N cut into as few pieces of at most MOST as it takes: the size of an even one, a multiple of GRAIN.  */
 static size_t
 even_piece (size_t n, size_t most, size_t grain)

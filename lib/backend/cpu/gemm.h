@@ -31,6 +31,19 @@ enum
   MM_CHAIN_CUT = 8192           /* longer chains are cut here into pieces that are added (numerics.md) */
 };
 
+static inline size_t
+least (size_t a, size_t b)
+{
+  return a < b ? a : b;
+}
+
+/* How many pieces of at most SIZE make N.  */
+static inline size_t
+pieces (size_t n, size_t size)
+{
+  return (n + size - 1) / size;
+}
+
 /* Panels of NR columns of a matrix B [k, n]: element (k, j) stands at
    data[j / NR * panel + k * step + j % NR].  PADDED: the last panel can be read to NR columns.  */
 struct mm_gemm_panels

@@ -5,7 +5,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <minimind/log.h>
 
 #include "cpu.h"
 
@@ -26,21 +26,12 @@ work (void *arg, int thread, int n_threads)
 }
 
 static double
-now (void)
-{
-  struct timespec t;
-
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
-}
-
-static double
 seconds_of (struct mm_cpu *cpu, struct job *job)
 {
-  double began = now ();
+  double began = mm_now ();
 
   mm_team_run (cpu->team, work, job);
-  return now () - began;
+  return mm_now () - began;
 }
 
 /* The best of some runs of a few milliseconds: what others take from us on a shared machine is not
@@ -82,7 +73,7 @@ struct lasting
 {
   const struct mm_cpu_kernels *kernels;
   size_t rounds;                /* of a piece */
-  double until;                 /* of now () */
+  double until;                 /* of mm_now () */
   atomic_ullong pieces;
 };
 
@@ -94,7 +85,7 @@ last (void *arg, int thread, int n_threads)
   float sink = 0;
 
   (void) thread, (void) n_threads;
-  for (; now () < job->until; done++)
+  for (; mm_now () < job->until; done++)
     job->kernels->peak (job->rounds, &sink);
   atomic_fetch_add (&job->pieces, done);
 }
@@ -104,12 +95,12 @@ measure_sustained (struct mm_cpu *cpu, double peak)
 {
   const double piece = 2e-5, all = 0.1;         /* s */
   float sink = 0;
-  double flops = cpu->kernels->peak (1000, &sink), began = now ();
+  double flops = cpu->kernels->peak (1000, &sink), began = mm_now ();
   struct lasting job = { .kernels = cpu->kernels, .until = began + all };
 
   job.rounds = (size_t) (1000 * piece * peak / mm_team_size (cpu->team) / flops) + 1;
   mm_team_run (cpu->team, last, &job);
-  return flops / 1000 * (double) job.rounds * (double) atomic_load (&job.pieces) / (now () - began);
+  return flops / 1000 * (double) job.rounds * (double) atomic_load (&job.pieces) / (mm_now () - began);
 }
 
 /* ---- memory ---- */
@@ -167,10 +158,10 @@ measure_bandwidth (struct mm_backend *be, size_t bytes, double *bandwidth)
   *bandwidth = 0;
   for (int i = 0; i < TIMES; i++)
     {
-      double began = now ();
+      double began = mm_now ();
 
       mm_cpu_split (be, job.n, GRAIN, read_all, &job);
-      *bandwidth = fmax (*bandwidth, (double) (job.n * LINE * sizeof (words)) / (now () - began));
+      *bandwidth = fmax (*bandwidth, (double) (job.n * LINE * sizeof (words)) / (mm_now () - began));
     }
   mm_backend_release (be, data);
   return MM_OK;

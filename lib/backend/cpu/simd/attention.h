@@ -24,12 +24,6 @@ round_up (size_t n, size_t to)
   return (n + to - 1) / to * to;
 }
 
-MM_INLINE size_t
-least (size_t a, size_t b)
-{
-  return a < b ? a : b;
-}
-
 /* Rows of scores for N_KEYS keys lie this far apart: not a power of two, so that a column of them does
    not fall on one set of the cache.  */
 MM_INLINE size_t

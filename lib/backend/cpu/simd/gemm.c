@@ -15,12 +15,6 @@ enum
   COPY_STEPS = 32               /* steps copied at a time: runs of both memories */
 };
 
-static inline size_t
-least (size_t a, size_t b)
-{
-  return a < b ? a : b;
-}
-
 /* Lines of memory to be fetched one by one: N runs of STEPS lines, APART and STEP bytes between them.  */
 struct lines
 {
@@ -360,12 +354,6 @@ take_runs (struct lines *left, size_t n)
   left->n -= taken.n;
   left->at += taken.n * left->apart;
   return taken;
-}
-
-static inline size_t
-pieces (size_t n, size_t size)
-{
-  return (n + size - 1) / size;
 }
 
 /* All tiles together fetch the columns that are copied to panels next.  */
