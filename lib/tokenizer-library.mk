@@ -6,8 +6,8 @@ lib_libminimind_a_SOURCES = \
   lib/base/error.c lib/base/hash.c lib/base/log.c lib/base/memory.c \
   lib/io/fd.c lib/io/json.c lib/io/json_text.c lib/io/paths.c \
   lib/text/added.c lib/text/bpe.c lib/text/bpe_merge.c lib/text/bpe_short.c lib/text/vector.c lib/text/byte_table.c \
-  lib/text/encode.c lib/text/encode_pieces.c lib/text/json_line.c lib/text/json_string.c lib/text/known.c \
-  lib/text/load_added.c \
+  lib/text/encode.c lib/text/encode_pieces.c lib/text/json_line.c lib/text/json_string.c \
+  lib/text/json_unescape.c lib/text/known.c lib/text/load_added.c \
   lib/text/load_config.c lib/text/load_file.c lib/text/load_model.c lib/text/load_pipeline.c \
   lib/text/load_pre_tokenizer.c lib/text/normalize.c lib/text/pattern_deepseek.c \
   lib/text/pattern_gpt4.c lib/text/pattern_known.c lib/text/pretokenize.c \

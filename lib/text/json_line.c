@@ -20,6 +20,16 @@ struct scanner
   unsigned depth;
   unsigned matched;             /* names of the path that lead to where P is */
   unsigned seen;                /* a bit for each name of the path that was met there */
+  size_t kept;                  /* bytes of the line's buffer that hold the value */
+};
+
+/* The string that is looked for.  */
+struct value
+{
+  const char *start;            /* NULL: not met */
+  bool escapes;                 /* its characters stand in the buffer, not at START */
+  size_t size;
+  struct mm_json_text text;     /* with escapes */
 };
 
 static bool
@@ -47,38 +57,50 @@ scan_string (struct scanner *s, struct mm_json_span *span)
   return !problem || fail (s, problem);
 }
 
-/* The string of SPAN without escapes into the buffer of R, which has room for it and 16 bytes.  */
-static void
-unescape (const struct mm_json_span *span, const char *text, bool replace, struct mm_json_line *r)
+/* The string with its first quote at P is the value.  Up to the first escape it is only looked at.  */
+static bool
+read_value (struct scanner *s, struct mm_json_line *r, struct value *value)
 {
-  const char *first = NULL;
-  char *end = mm_json_string_get (span, r->buffer, &r->replaced, &first);
+  const char *problem;
 
-  if (first && !replace && !r->problem)
+  value->start = ++s->p;
+  s->p = mm_scan_json (s->p, s->end);
+  value->size = (size_t) (s->p - value->start);
+  value->escapes = s->p == s->end || *s->p != '"';
+  if (value->escapes)
     {
-      r->problem = "half of a surrogate pair";
-      r->at = (size_t) (first - text);
+      /* An escape is never shorter than its character.  */
+      s->status = mm_grow ("line", &r->buffer, &r->capacity, (size_t) (s->end - value->start) + MM_JSON_ROOM, 1);
+      if (s->status < 0)
+        return fail (s, "no memory");
+      memcpy (r->buffer, value->start, value->size);
+      value->text = (struct mm_json_text) { .end = r->buffer + value->size };
+      problem = mm_json_string_read (&s->p, s->end, &value->text);
+      if (problem)
+        return fail (s, problem);
+      s->kept = value->size = (size_t) (value->text.end - r->buffer);
     }
-  r->text = r->buffer;
-  r->size = (size_t) (end - r->buffer);
+  s->p++;
+  return true;
 }
 
 /* Is the string of SPAN the SIZE bytes at NAME?  */
 static bool
-is_name (struct scanner *s, const struct mm_json_span *span, const char *text, const char *name, size_t size,
-         struct mm_json_line *r)
+is_name (struct scanner *s, const struct mm_json_span *span, const char *name, size_t size, struct mm_json_line *r)
 {
-  struct mm_json_line key = { .text = span->start, .size = (size_t) (span->end - span->start) };
+  const char *key = span->start;
+  size_t key_size = (size_t) (span->end - span->start);
+  uint64_t lone = 0;
 
   if (span->escapes)
     {
-      s->status = mm_grow ("line", &r->buffer, &r->capacity, key.size + 16, 1);
+      s->status = mm_grow ("line", &r->buffer, &r->capacity, s->kept + key_size + MM_JSON_ROOM, 1);
       if (s->status < 0)
         return fail (s, "no memory");
-      key.buffer = r->buffer;
-      unescape (span, text, true, &key);
+      key = r->buffer + s->kept;
+      key_size = (size_t) (mm_json_string_get (span, r->buffer + s->kept, &lone) - key);
     }
-  return size == key.size && memcmp (key.text, name, size) == 0;
+  return size == key_size && memcmp (key, name, size) == 0;
 }
 
 /* ---- other values ---- */
@@ -244,13 +266,14 @@ first_value (struct scanner *s, bool *key)
 
 /* Scan the value of the name of PATH that is next: a string, or an object around it, which is opened.  */
 static bool
-scan_wanted (struct scanner *s, const struct mm_json_path *path, struct mm_json_span *value, bool *opened)
+scan_wanted (struct scanner *s, const struct mm_json_path *path, struct mm_json_line *r, struct value *value,
+             bool *opened)
 {
   if (s->seen >> s->matched & 1)
     return fail (s, "the field stands twice");
   s->seen |= 1u << s->matched;
   if (s->matched + 1 == path->length)
-    return s->p < s->end && *s->p == '"' ? scan_string (s, value) : fail (s, "the field is not a string");
+    return s->p < s->end && *s->p == '"' ? read_value (s, r, value) : fail (s, "the field is not a string");
   if (s->p == s->end || *s->p != '{')
     return fail (s, "the field is missing, what should be around it is no object");
   s->matched++;
@@ -261,7 +284,7 @@ scan_wanted (struct scanner *s, const struct mm_json_path *path, struct mm_json_
 /* Scan the line, an object; *VALUE is the field's string, its START NULL if there is none.  */
 static bool
 scan_object (struct scanner *s, const char *text, const struct mm_json_path *path, struct mm_json_line *r,
-             struct mm_json_span *value)
+             struct value *value)
 {
   bool key = false, done = false, opened;
   struct mm_json_span name;
@@ -272,8 +295,8 @@ scan_object (struct scanner *s, const char *text, const struct mm_json_path *pat
         return false;
       opened = false;
       if (key && path && s->depth == s->matched + 1
-          && is_name (s, &name, text, path->names[s->matched], path->sizes[s->matched], r))
-        scan_wanted (s, path, value, &opened);
+          && is_name (s, &name, path->names[s->matched], path->sizes[s->matched], r))
+        scan_wanted (s, path, r, value, &opened);
       else if (!s->problem)
         scan_value (s, &opened);
       if (s->problem)
@@ -293,13 +316,13 @@ scan_object (struct scanner *s, const char *text, const struct mm_json_path *pat
 
 static bool
 scan_line (struct scanner *s, const char *text, const struct mm_json_path *path, unsigned flags,
-           struct mm_json_line *r, struct mm_json_span *value)
+           struct mm_json_line *r, struct value *value)
 {
   bool key, done;
 
   skip_space (s);
   if (s->p < s->end && *s->p == '"' && flags & MM_JSON_STRINGS)
-    return scan_string (s, value) && next_value (s, &key, &done);
+    return read_value (s, r, value) && next_value (s, &key, &done);
   if (s->p == s->end || *s->p != '{')
     return fail (s, flags & MM_JSON_STRINGS ? "want a JSON object or string" : "want a JSON object");
   return scan_object (s, text, path, r, value);
@@ -310,28 +333,24 @@ mm_json_line_field (const char *text, size_t size, const struct mm_json_path *pa
                     struct mm_json_line *r)
 {
   struct scanner s = { .p = text, .end = text + size };
-  struct mm_json_span value = { NULL, NULL, false };
-  mm_status st;
+  struct value value = { .start = NULL };
 
-  r->text = NULL;
-  r->size = 0;
-  r->problem = NULL;
-  r->replaced = 0;
+  *r = (struct mm_json_line) { .buffer = r->buffer, .capacity = r->capacity };
   if (!scan_line (&s, text, path, flags, r, &value))
     {
       r->problem = s.problem;
       r->at = (size_t) (s.p - text);
       return s.status;
     }
-  r->text = value.start;
-  r->size = value.start ? (size_t) (value.end - value.start) : 0;
-  if (!value.escapes)
-    return MM_OK;
-  /* An escape is never shorter than its character.  */
-  st = mm_grow ("line", &r->buffer, &r->capacity, r->size + 16, 1);
-  if (st == MM_OK)
-    unescape (&value, text, flags & MM_JSON_REPLACE, r);
-  return st;
+  r->text = value.escapes ? r->buffer : value.start;
+  r->size = value.size;
+  r->replaced = value.text.lone;
+  if (value.text.lone > 0 && !(flags & MM_JSON_REPLACE))
+    {
+      r->problem = "half of a surrogate pair";
+      r->at = (size_t) (value.text.first - text);
+    }
+  return MM_OK;
 }
 
 /* ---- paths ---- */

@@ -15,12 +15,6 @@ static const uint8_t digits[256] = {
   ['A'] = 26, ['B'] = 27, ['C'] = 28, ['D'] = 29, ['E'] = 30, ['F'] = 31,
 };
 
-/* What stands behind a backslash for what; 0 for no escape.  */
-static const char escapes[256] = {
-  ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
-  ['u'] = 'u'
-};
-
 /* The four hexadecimal digits at P, or -1.  */
 static inline int
 hex4 (const char *p, const char *end)
@@ -52,7 +46,7 @@ mm_json_string_scan (const char **p, const char *end, struct mm_json_span *span)
       if (*q != '\\')
         return "control character in a string";
       span->escapes = true;
-      if (end - q < 2 || !escapes[(unsigned char) q[1]])
+      if (end - q < 2 || !mm_json_escapes[(unsigned char) q[1]])
         return "unknown escape in a string";
       if (q[1] == 'u' && hex4 (q + 2, end) < 0)
         return "want four hexadecimal digits";
@@ -107,58 +101,46 @@ unicode_escape (const char **p, const char *end)
   return 0x10000 + ((c & 0x3ff) << 10 | (uint32_t) (low & 0x3ff));
 }
 
-/* What stands before the next backslash of P, or END, to OUT, which has room for 16 bytes more; returns its end.  */
-static inline char *
-copy_plain (char *out, const char **p, const char *end)
+const char *
+mm_json_string_read (const char **p, const char *end, struct mm_json_text *text)
 {
-  const char *from = *p;
-
-  for (; end - from >= 16; from += 16, out += 16)
+  for (;;)
     {
-      mm_bytes16 v = mm_load16 (from);
-      unsigned n = mm_first16 ((mm_bytes16) (v == '\\'));
+      const char *q;
+      uint32_t c;
 
-      memcpy (out, &v, 16);
-      if (n < 16)
+      text->end = mm_json_unescape (mm_vector_best (), p, end, text->end);
+      q = *p;
+      if (q == end)
+        return "the line ends within a string";
+      if (*q == '"')
+        return NULL;
+      if (*q != '\\')
+        return "control character in a string";
+      if (end - q < 2 || q[1] != 'u')
+        return "unknown escape in a string";
+      if (hex4 (q + 2, end) < 0)
+        return "want four hexadecimal digits";
+      c = unicode_escape (p, end);
+      if (c >= 0xd800 && c < 0xe000)
         {
-          *p = from + n;
-          return out + n;
+          if (text->lone++ == 0)
+            text->first = q;
+          c = 0xfffd;
         }
+      text->end = put_utf8 (text->end, c);
     }
-  while (from < end && *from != '\\')
-    *out++ = *from++;
-  *p = from;
-  return out;
 }
 
 char *
-mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone, const char **first)
+mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone)
 {
-  for (const char *p = span->start;;)
-    {
-      out = copy_plain (out, &p, span->end);
-      if (p == span->end)
-        return out;
-      if (p[1] == 'u')
-        {
-          const char *at = p;
-          uint32_t c = unicode_escape (&p, span->end);
+  struct mm_json_text text = { .end = out };
+  const char *p = span->start;
 
-          if (c >= 0xd800 && c < 0xe000)
-            {
-              if (*lone == 0)
-                *first = at;
-              ++*lone;
-              c = 0xfffd;
-            }
-          out = put_utf8 (out, c);
-        }
-      else
-        {
-          *out++ = escapes[(unsigned char) p[1]];
-          p += 2;
-        }
-    }
+  (void) mm_json_string_read (&p, span->end, &text);    /* ends there without a quote */
+  *lone += text.lone;
+  return text.end;
 }
 
 size_t

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json_unescape.h"
 #include "scan.h"
 
 struct mm_json_span
@@ -30,9 +31,22 @@ mm_json_skip_space (const char *p, const char *end)
    is wrong at *P.  */
 const char *mm_json_string_scan (const char **p, const char *end, struct mm_json_span *span);
 
-/* Write the characters of SPAN to OUT, which has room for its size and 16 bytes; returns their end.  A surrogate
-   without its other half becomes U+FFFD: *LONE counts them, *FIRST is the escape of the first or left alone.  */
-char *mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone, const char **first);
+/* Characters being read.  */
+struct mm_json_text
+{
+  char *end;                    /* of what was written */
+  uint64_t lone;                /* surrogates without their other half, which became U+FFFD */
+  const char *first;            /* the escape of the first of them */
+};
+
+/* Write behind TEXT->end, which has room for all up to END and MM_JSON_ROOM bytes, the characters of a string from *P
+   on, which stands in it; UTF-8 is not looked at.  *P moves to the quote that ends it.  NULL, or what is wrong
+   at *P.  */
+const char *mm_json_string_read (const char **p, const char *end, struct mm_json_text *text);
+
+/* Write the characters of SPAN, which was scanned, to OUT, which has room for its size and MM_JSON_ROOM bytes; returns
+   their end.  *LONE counts surrogates without their other half as well.  */
+char *mm_json_string_get (const struct mm_json_span *span, char *out, uint64_t *lone);
 
 /* Write the escape of U+FFFD in place of each that is half of a surrogate pair without the other in the JSON of SIZE
    bytes at TEXT; returns how many.  */

@@ -34,6 +34,7 @@ lib_libcore_a_SOURCES += \
   lib/text/encode.c lib/text/encode_pieces.c lib/text/encode_pieces.h \
   lib/text/json_line.c lib/text/json_line.h \
   lib/text/json_string.c lib/text/json_string.h \
+  lib/text/json_unescape.c lib/text/json_unescape.h \
   lib/text/known.c lib/text/known.h \
   lib/text/load_added.c \
   lib/text/load_config.c \

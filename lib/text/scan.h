@@ -48,6 +48,13 @@ mm_load16 (const char *p)
   return v;
 }
 
+/* Not zero where V has a quote, a backslash or a control character.  */
+static inline mm_bytes16
+mm_special16 (mm_bytes16 v)
+{
+  return (mm_bytes16) (v == '"') | (mm_bytes16) (v == '\\') | (mm_bytes16) (v < 0x20);
+}
+
 /* The first quote, backslash or control character of a JSON string at or behind P; END if there
    is none.  */
 static inline const char *
@@ -55,8 +62,7 @@ mm_scan_json (const char *p, const char *end)
 {
   for (; end - p >= 16; p += 16)
     {
-      mm_bytes16 v = mm_load16 (p);
-      unsigned n = mm_first16 ((mm_bytes16) (v == '"') | (mm_bytes16) (v == '\\') | (mm_bytes16) (v < 0x20));
+      unsigned n = mm_first16 (mm_special16 (mm_load16 (p)));
 
       if (n < 16)
         return p + n;

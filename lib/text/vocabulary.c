@@ -95,14 +95,13 @@ next_member (struct reader *r, bool *first, struct member *m)
 static bool
 is_called (const struct member *m, const char *name)
 {
-  char key[6 * 8 + 16];         /* eight characters as escapes */
-  const char *first;
+  char key[6 * 8 + MM_JSON_ROOM];       /* eight characters as escapes */
   uint64_t lone = 0;
   size_t size;
 
   if (m->key.end - m->key.start > 6 * 8)
     return false;
-  size = (size_t) (mm_json_string_get (&m->key, key, &lone, &first) - key);
+  size = (size_t) (mm_json_string_get (&m->key, key, &lone) - key);
   return size == strlen (name) && memcmp (key, name, size) == 0;
 }
 
@@ -186,7 +185,6 @@ static bool
 read_string (struct reader *r, const char **text, size_t *size)
 {
   struct mm_json_span span;
-  const char *first;
   uint64_t lone = 0;
   char *end;
 
@@ -197,15 +195,14 @@ read_string (struct reader *r, const char **text, size_t *size)
   *size = (size_t) (span.end - span.start);
   if (!span.escapes)
     return true;
-  end = mm_json_string_get (&span, r->unescaped, &lone, &first);
+  end = mm_json_string_get (&span, r->unescaped, &lone);
   *text = r->unescaped;
   *size = (size_t) (end - r->unescaped);
   r->unescaped = end;
   return lone == 0 && !memchr (*text, '\0', *size);
 }
 
-/* Room for all texts of the value that R reads, if any has escapes, and for the 16 bytes that are written behind
-   one.  */
+/* Room for all texts of the value that R reads, if any has escapes, and for what is written behind one.  */
 static mm_status
 open_unescaped (struct reader *r, char **unescaped)
 {
@@ -216,7 +213,7 @@ open_unescaped (struct reader *r, char **unescaped)
   if (mm_utf8_check (r->p, size, NULL) < size)
     return irregular (r);
   if (memchr (r->p, '\\', size))
-    st = mm_alloc (r->name, size + 16, 1, unescaped);
+    st = mm_alloc (r->name, size + MM_JSON_ROOM, 1, unescaped);
   r->unescaped = *unescaped;
   return st;
 }
