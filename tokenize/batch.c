@@ -10,6 +10,7 @@
 
 #include <minimind/memory.h>
 #include <minimind/thread.h>
+#include <minimind/tokens.h>
 
 #include "batch.h"
 
@@ -35,6 +36,7 @@ struct segment
 struct worker
 {
   struct mm_encoder *encoder;
+  struct mm_ids ids;            /* of one segment: they stay in the core's cache until they are packed */
   struct row row;
 };
 
@@ -42,6 +44,7 @@ struct crew
 {
   const struct source *source;
   int n_threads;
+  size_t width;                 /* bytes of an id, packed */
   struct mm_team *team;
   struct worker *workers;
 };
@@ -49,8 +52,9 @@ struct crew
 /* What a worker made, one segment behind the other.  */
 struct made
 {
-  struct mm_ids ids;
-  uint8_t *mask;                /* of rows: [ids.count] */
+  uint8_t *ids;                 /* packed */
+  size_t count, ids_capacity;
+  uint8_t *mask;                /* of rows: [count] */
   size_t mask_capacity;
   size_t *turn_ends;
   size_t n_turns, turns_capacity;
@@ -84,6 +88,7 @@ crew_open (const struct source *s, int n_threads, struct crew **out)
   if (st < 0)
     return st;
   c->source = s;
+  c->width = mm_ids_width (mm_tokenizer_vocab_size (s->t));
   c->n_threads = n_threads;
   st = mm_alloc ("threads", (size_t) n_threads, sizeof *c->workers, &c->workers);
   if (st == MM_OK)
@@ -105,6 +110,7 @@ crew_close (struct crew *c)
   for (int i = 0; c->workers && i < c->n_threads; i++)
     {
       mm_encoder_close (c->workers[i].encoder);
+      free (c->workers[i].ids.data);
       row_free (&c->workers[i].row);
     }
   mm_team_close (c->team);
@@ -138,7 +144,7 @@ batch_close (struct batch *b)
   batch_clear (b);
   for (int i = 0; b->made && i < b->crew->n_threads; i++)
     {
-      free (b->made[i].ids.data);
+      free (b->made[i].ids);
       free (b->made[i].mask);
       free (b->made[i].turn_ends);
     }
@@ -161,7 +167,7 @@ batch_clear (struct batch *b)
     free (b->segments[i].problem);
   b->size = b->n_segments = 0;
   for (int i = 0; b->made && i < b->crew->n_threads; i++)
-    b->made[i].ids.count = b->made[i].n_turns = 0;
+    b->made[i].count = b->made[i].n_turns = 0;
 }
 
 /* ---- collecting ---- */
@@ -246,27 +252,48 @@ batch_add_row (struct batch *b, const char *place, const char *json, size_t size
 
 /* ---- encoding ---- */
 
+/* Append COUNT ids to MADE.  */
+static mm_status
+append_ids (const struct crew *c, const uint32_t *ids, size_t count, struct made *made)
+{
+  mm_status st = mm_grow ("ids", &made->ids, &made->ids_capacity, made->count + count, c->width);
+
+  if (st < 0)
+    return st;
+  mm_ids_pack (ids, count, c->width, made->ids + made->count * c->width);
+  made->count += count;
+  return MM_OK;
+}
+
 /* Append ROW to MADE.  */
 static mm_status
-append_row (const struct row *row, struct made *made)
+append_row (const struct crew *c, const struct row *row, struct made *made)
 {
   const struct mm_chat_ids *x = &row->ids;
-  size_t count = made->ids.count;
-  mm_status st = mm_grow ("ids", &made->ids.data, &made->ids.capacity, count + x->ids.count, sizeof *made->ids.data);
+  size_t count = made->count;
+  mm_status st = mm_grow ("mask", &made->mask, &made->mask_capacity, count + x->ids.count, 1);
 
-  if (st == MM_OK)
-    st = mm_grow ("mask", &made->mask, &made->mask_capacity, count + x->ids.count, 1);
   if (st == MM_OK)
     st = mm_grow ("turns", &made->turn_ends, &made->turns_capacity, made->n_turns + x->n_turns,
                   sizeof *made->turn_ends);
+  if (st == MM_OK)
+    st = append_ids (c, x->ids.data, x->ids.count, made);
   if (st < 0 || x->ids.count == 0)
     return st;
-  memcpy (made->ids.data + count, x->ids.data, x->ids.count * sizeof *x->ids.data);
   memcpy (made->mask + count, x->mask, x->ids.count);
   memcpy (made->turn_ends + made->n_turns, x->turn_ends, x->n_turns * sizeof *x->turn_ends);
-  made->ids.count += x->ids.count;
   made->n_turns += x->n_turns;
   return MM_OK;
+}
+
+static mm_status
+encode_text (struct batch *b, struct worker *w, struct segment *s, struct made *made)
+{
+  mm_status st;
+
+  w->ids.count = 0;
+  st = mm_encode (w->encoder, b->text + s->at, s->size, b->crew->source->flags | MM_VALID_UTF8, &w->ids);
+  return st < 0 ? st : append_ids (b->crew, w->ids.data, w->ids.count, made);
 }
 
 static mm_status
@@ -277,19 +304,16 @@ encode_row (struct batch *b, struct worker *w, struct segment *s, struct made *m
   if (st < 0)
     return st;
   s->bytes = w->row.text.size;
-  return append_row (&w->row, made);
+  return append_row (b->crew, &w->row, made);
 }
 
 static void
 encode_segment (struct batch *b, struct worker *w, struct segment *s, struct made *made)
 {
-  const struct source *source = b->crew->source;
-
-  s->ids = made->ids.count;
+  s->ids = made->count;
   s->turns = made->n_turns;
-  s->status = source->chat ? encode_row (b, w, s, made)
-              : mm_encode (w->encoder, b->text + s->at, s->size, source->flags | MM_VALID_UTF8, &made->ids);
-  s->count = made->ids.count - s->ids;
+  s->status = (b->crew->source->chat ? encode_row : encode_text) (b, w, s, made);
+  s->count = made->count - s->ids;
   s->n_turns = made->n_turns - s->turns;
   if (s->status < 0)
     s->problem = strdup (mm_error_message ());
@@ -336,8 +360,8 @@ batch_next (const struct batch *b, size_t *i, struct batch_ids *ids)
   ++*i;
   made = b->made + s->worker;
   *ids = (struct batch_ids) {
-    .ids = made->ids.data + s->ids, .count = s->count, .first = s->first, .last = s->last, .status = s->status,
-    .problem = s->problem ? s->problem : "no memory for a message" };
+    .ids = made->ids + s->ids * b->crew->width, .count = s->count, .first = s->first, .last = s->last,
+    .status = s->status, .problem = s->problem ? s->problem : "no memory for a message" };
   if (made->mask)
     {
       ids->mask = made->mask + s->ids;

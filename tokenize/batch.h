@@ -47,7 +47,7 @@ mm_status batch_run (struct batch *b, batch_beside *beside, void *arg) MM_NODISC
 /* What became of what was collected, in order: from *I = 0 on until it returns false.  */
 struct batch_ids
 {
-  const uint32_t *ids;
+  const void *ids;              /* packed, as mm_ids_pack */
   size_t count;
   bool first, last;             /* of their document */
   mm_status status;             /* of the encoding; what comes behind a failure may not be encoded, unless

@@ -22,9 +22,11 @@ struct sink
   enum tokenize_output kind;
   struct mm_tokens_writer *writer;      /* a token file, or NULL */
   struct mm_output *out;        /* text and integers, or NULL */
-  bool wide;                    /* integers of 32 bits, not 16 */
+  size_t width;                 /* bytes of an id */
   bool in_line;                 /* text: the line has an id */
   uint64_t count;
+  uint32_t *ids;                /* of a conversation */
+  size_t ids_capacity;
   char block[BLOCK * DIGITS];
 };
 
@@ -39,7 +41,7 @@ sink_open (const struct tokenize_config *c, const struct source *source, struct 
   if (st < 0)
     return st;
   s->kind = c->output_kind;
-  s->wide = mm_tokenizer_vocab_size (source->t) > 1 << 16;
+  s->width = mm_ids_width (mm_tokenizer_vocab_size (source->t));
   if (c->count)
     ;
   else if (s->kind == OUTPUT_TOKENS)
@@ -51,6 +53,13 @@ sink_open (const struct tokenize_config *c, const struct source *source, struct 
   else
     *out = s;
   return st;
+}
+
+void
+sink_expect (struct sink *s, uint64_t documents)
+{
+  if (s->writer)
+    mm_tokens_expect (s->writer, documents);
 }
 
 /* ID in decimal to OUT; returns the end.  */
@@ -81,34 +90,35 @@ put_text (struct sink *s, char *out, const uint32_t *ids, size_t count)
   return out;
 }
 
-static char *
-put_integers (const struct sink *s, char *out, const uint32_t *ids, size_t count)
-{
-  for (size_t i = 0; i < count; i++)
-    for (int byte = 0; byte < (s->wide ? 4 : 2); byte++)
-      *out++ = (char) (ids[i] >> 8 * byte & 0xff);
-  return out;
-}
-
 mm_status
-sink_add (struct sink *s, const uint32_t *ids, size_t count)
+sink_add (struct sink *s, const void *packed, size_t count)
 {
+  const uint8_t *at = packed;
   mm_status st = MM_OK;
 
   s->count += count;
   if (s->writer)
-    return mm_tokens_add (s->writer, ids, count);
-  while (s->out && st == MM_OK && count > 0)
+    return mm_tokens_add_packed (s->writer, packed, count);
+  if (!s->out || s->kind == OUTPUT_RAW)
+    return s->out ? mm_output_write (s->out, packed, count * s->width) : MM_OK;
+  for (size_t n; st == MM_OK && count > 0; at += n * s->width, count -= n)
     {
-      size_t n = count < BLOCK ? count : BLOCK;
-      char *end = s->kind == OUTPUT_TEXT ? put_text (s, s->block, ids, n)
-                  : put_integers (s, s->block, ids, n);
+      uint32_t ids[BLOCK];
 
-      st = mm_output_write (s->out, s->block, (size_t) (end - s->block));
-      ids += n;
-      count -= n;
+      n = count < BLOCK ? count : BLOCK;
+      mm_ids_unpack (at, n, s->width, ids);
+      st = mm_output_write (s->out, s->block, (size_t) (put_text (s, s->block, ids, n) - s->block));
     }
   return st;
+}
+
+mm_status
+sink_add_one (struct sink *s, uint32_t id)
+{
+  uint8_t packed[4];
+
+  mm_ids_pack (&id, 1, s->width, packed);
+  return sink_add (s, packed, 1);
 }
 
 mm_status
@@ -130,8 +140,12 @@ sink_add_conversation (struct sink *s, const struct batch_ids *x)
       st = sink_add (s, x->ids, x->count);
       return st < 0 ? st : sink_end_document (s);
     }
+  st = mm_grow ("ids", &s->ids, &s->ids_capacity, x->count, sizeof *s->ids);
+  if (st < 0)
+    return st;
+  mm_ids_unpack (x->ids, x->count, s->width, s->ids);
   s->count += x->count;
-  return mm_tokens_add_conversation (s->writer, x->ids, x->mask, x->count, x->turn_ends, x->n_turns);
+  return mm_tokens_add_conversation (s->writer, s->ids, x->mask, x->count, x->turn_ends, x->n_turns);
 }
 
 uint64_t
@@ -145,6 +159,7 @@ sink_commit (struct sink *s)
 {
   mm_status st = s->writer ? mm_tokens_commit (s->writer) : s->out ? mm_output_commit (s->out) : MM_OK;
 
+  free (s->ids);
   free (s);
   return st;
 }
@@ -156,5 +171,6 @@ sink_abort (struct sink *s)
     return;
   mm_tokens_abort (s->writer);
   mm_output_abort (s->out);
+  free (s->ids);
   free (s);
 }

@@ -18,8 +18,13 @@ struct sink;                    /* opaque */
 mm_status sink_open (const struct tokenize_config *c, const struct source *source,
                      struct sink **s) MM_NODISCARD;
 
-/* Append ids to the document under way; end it.  */
-mm_status sink_add (struct sink *s, const uint32_t *ids, size_t count) MM_NODISCARD;
+/* So many documents will probably come, or UINT64_MAX: a token file is written faster if they do.  Before the first
+   id.  */
+void sink_expect (struct sink *s, uint64_t documents);
+
+/* Append packed ids to the document under way, or one; end it.  */
+mm_status sink_add (struct sink *s, const void *ids, size_t count) MM_NODISCARD;
+mm_status sink_add_one (struct sink *s, uint32_t id) MM_NODISCARD;
 mm_status sink_end_document (struct sink *s) MM_NODISCARD;
 
 /* A conversation, a document of its own; targets and turns are kept in token files.  */

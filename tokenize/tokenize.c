@@ -51,9 +51,7 @@ tokenize_frame_find (const struct tokenize_config *c, const struct mm_tokenizer 
 static mm_status
 put_token (struct run *r, int32_t id)
 {
-  uint32_t one = (uint32_t) id;
-
-  return id == MM_NO_TOKEN ? MM_OK : sink_add (r->sink, &one, 1);
+  return id == MM_NO_TOKEN ? MM_OK : sink_add_one (r->sink, (uint32_t) id);
 }
 
 static mm_status
@@ -155,6 +153,7 @@ run (struct run *r)
   mm_status st = MM_OK;
 
   fill_batch (r, r->batches[0]);
+  sink_expect (r->sink, mm_documents_expected (r->source.documents));
   while (st == MM_OK && !batch_is_empty (r->batches[0]))
     {
       struct batch *written = r->batches[2];

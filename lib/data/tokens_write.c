@@ -17,7 +17,7 @@
 
 #include "ids.h"
 
-enum { IDS_BUFFER = 32768, OFFSETS_BUFFER = 4096 };     /* elements */
+enum { IDS_BUFFER = 32768, OFFSETS_BUFFER = 4096, PACKED = 2048 };     /* elements */
 
 struct offsets
 {
@@ -32,14 +32,26 @@ struct mm_tokens_writer
   uint32_t vocab_size;
   enum mm_dtype dtype;
   bool chat;                    /* there are masks and turns */
+  bool direct;                  /* ids have a place in the file */
   uint64_t documents, tokens, turns, targets;
   uint64_t ended;               /* tokens of documents that were ended */
+  uint64_t expected;            /* documents, or UINT64_MAX */
 
   size_t n_ids;                 /* in the buffers of ids and masks */
   uint8_t ids[4 * IDS_BUFFER], mask[IDS_BUFFER];
   struct offsets doc_offsets, turn_offsets;
   char path[];                  /* for messages */
 };
+
+/* Ids are the most of a file, so they do not take the way through a spool.  */
+static mm_status
+begin_ids (struct mm_tokens_writer *w)
+{
+  bool known = !w->chat && w->expected < MM_GROWING / 8 - 1;
+
+  w->direct = true;
+  return mm_safetensors_direct (w->file, "tokens", known ? 8 * (w->expected + 1) : MM_GROWING);
+}
 
 static mm_status
 flush_ids (struct mm_tokens_writer *w)
@@ -48,6 +60,9 @@ flush_ids (struct mm_tokens_writer *w)
   mm_status st;
 
   w->n_ids = 0;
+  st = w->direct ? MM_OK : begin_ids (w);
+  if (st < 0)
+    return st;
   st = mm_safetensors_write (w->file, "tokens", w->ids, n * ids_width (w->dtype));
   return st < 0 || !w->chat ? st : mm_safetensors_write (w->file, "loss_mask", w->mask, n);
 }
@@ -84,6 +99,24 @@ static mm_status
 write_text (struct mm_tokens_writer *w, const char *name, const char *text, size_t size)
 {
   return text ? mm_safetensors_write (w->file, name, text, size) : MM_OK;
+}
+
+size_t
+mm_ids_width (uint32_t vocab_size)
+{
+  return ids_width (ids_dtype (vocab_size));
+}
+
+void
+mm_ids_pack (const uint32_t *ids, size_t count, size_t width, void *packed)
+{
+  ids_store (ids, count, width == 2 ? MM_U16 : MM_U32, packed);
+}
+
+void
+mm_ids_unpack (const void *packed, size_t count, size_t width, uint32_t *ids)
+{
+  ids_load (packed, count, width == 2 ? MM_U16 : MM_U32, ids);
 }
 
 static mm_status
@@ -165,6 +198,7 @@ mm_tokens_create_chat (const char *path, bool force, const struct mm_tokenizer *
   w->vocab_size = mm_tokenizer_vocab_size (t);
   w->dtype = ids_dtype (w->vocab_size);
   w->chat = chat != NULL;
+  w->expected = UINT64_MAX;
   w->doc_offsets.name = "doc_offsets";
   w->turn_offsets.name = "turn_offsets";
   st = mm_safetensors_create (path, true, force, &w->file);
@@ -183,20 +217,22 @@ mm_tokens_create_chat (const char *path, bool force, const struct mm_tokenizer *
   return MM_OK;
 }
 
-/* MASK NULL: all are targets.  */
-static mm_status
-add_ids (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask, size_t count)
+void
+mm_tokens_expect (struct mm_tokens_writer *w, uint64_t documents)
 {
-  size_t bad = ids_beyond (ids, count, w->vocab_size);
+  w->expected = documents;
+}
 
-  if (bad < count)
-    return mm_fail (MM_EINVAL, "%s: token %" PRIu64 " would be %" PRIu32
-                    ", the vocabulary has %" PRIu32 " ids",
-                    w->path, w->tokens + bad, ids[bad], w->vocab_size);
+/* Append COUNT ids of the vocabulary, packed.  MASK NULL: all are targets.  */
+static mm_status
+append (struct mm_tokens_writer *w, const uint8_t *ids, const uint8_t *mask, size_t count)
+{
+  size_t width = ids_width (w->dtype);
+
   for (size_t done = 0, n; done < count; done += n)
     {
       n = IDS_BUFFER - w->n_ids < count - done ? IDS_BUFFER - w->n_ids : count - done;
-      ids_store (ids + done, n, w->dtype, w->ids + w->n_ids * ids_width (w->dtype));
+      memcpy (w->ids + w->n_ids * width, ids + done * width, n * width);
       if (mask)
         memcpy (w->mask + w->n_ids, mask + done, n);
       w->n_ids += n;
@@ -211,12 +247,48 @@ add_ids (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask, s
   return MM_OK;
 }
 
+/* ID would be the token BEHIND tokens behind what was written.  */
+static mm_status
+fail_id (const struct mm_tokens_writer *w, size_t behind, uint32_t id)
+{
+  return mm_fail (MM_EINVAL, "%s: token %" PRIu64 " would be %" PRIu32 ", the vocabulary has %" PRIu32 " ids",
+                  w->path, w->tokens + behind, id, w->vocab_size);
+}
+
+static mm_status
+add_ids (struct mm_tokens_writer *w, const uint32_t *ids, const uint8_t *mask, size_t count)
+{
+  size_t bad = ids_beyond (ids, count, w->vocab_size);
+  uint8_t block[4 * PACKED];
+  mm_status st = bad < count ? fail_id (w, bad, ids[bad]) : MM_OK;
+
+  for (size_t done = 0, n; st >= 0 && done < count; done += n)
+    {
+      n = count - done < PACKED ? count - done : PACKED;
+      ids_store (ids + done, n, w->dtype, block);
+      st = append (w, block, mask ? mask + done : NULL, n);
+    }
+  return st;
+}
+
 mm_status
 mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count)
 {
   if (w->chat)
     return mm_fail (MM_EINVAL, "%s: a text among conversations", w->path);
   return add_ids (w, ids, NULL, count);
+}
+
+mm_status
+mm_tokens_add_packed (struct mm_tokens_writer *w, const void *ids, size_t count)
+{
+  size_t bad = ids_packed_beyond (ids, count, w->dtype, w->vocab_size);
+
+  if (w->chat)
+    return mm_fail (MM_EINVAL, "%s: a text among conversations", w->path);
+  if (bad < count)
+    return fail_id (w, bad, (uint32_t) ids_any (ids, bad, w->dtype));
+  return append (w, ids, NULL, count);
 }
 
 mm_status

@@ -49,4 +49,7 @@ mm_status mm_output_open_plain (const char *path, struct mm_output **out) MM_NOD
 /* The open file; flushed by mm_output_write_at only.  */
 int mm_output_fd (const struct mm_output *out);
 
+/* Is it written in place, in order: standard output, a pipe, a device?  */
+bool mm_output_is_stream (const struct mm_output *out);
+
 #endif /* MM_IO_FD_H */

@@ -238,13 +238,19 @@ mm_output_fd (const struct mm_output *out)
   return out->fd;
 }
 
+bool
+mm_output_is_stream (const struct mm_output *out)
+{
+  return !out->temp;
+}
+
 /* Write behind what was appended so far, past the buffer.  */
 static mm_status
 output_append (struct mm_output *out, const void *data, size_t size)
 {
   mm_status st;
 
-  if (!out->temp)
+  if (mm_output_is_stream (out))
     return mm_fd_write (out->fd, out->path, data, size);
   st = mm_fd_write_at (out->fd, out->path, out->end, data, size);
   if (st == MM_OK)

@@ -137,6 +137,10 @@ void mm_documents_place (const struct mm_documents *d, char *text, size_t size);
 
 void mm_documents_counts (const struct mm_documents *d, struct mm_document_counts *counts);
 
+/* How many documents there will be, if that can be told from the inputs and what was read; UINT64_MAX if not.  Empty
+   ones, and members of other kinds that are to come, may make it wrong.  */
+uint64_t mm_documents_expected (const struct mm_documents *d);
+
 /* Bytes read of all inputs (compressed), and their size or 0 where one is unknown.  */
 void mm_documents_progress (const struct mm_documents *d, uint64_t *done, uint64_t *total);
 

@@ -111,6 +111,12 @@ mm_status mm_safetensors_add_meta (struct mm_safetensors_writer *w, const char *
 mm_status mm_safetensors_declare (struct mm_safetensors_writer *w, const char *name,
                                   enum mm_dtype dtype, int n_dims, const uint64_t *shape) MM_NODISCARD;
 
+/* Write the growing tensor NAME, the largest, straight into the file: to where it will stand if those that grow before
+   it in the layout have EXPECTED bytes together, so that the disk can begin with it at once; MM_GROWING if no one
+   knows.  If they have more or less it is moved at commit, which costs less than a spool.  The file is the same.
+   After all declarations, before NAME is written.  MM_EINVAL otherwise, and for a second one.  */
+mm_status mm_safetensors_direct (struct mm_safetensors_writer *w, const char *name, uint64_t expected) MM_NODISCARD;
+
 /* Append SIZE bytes to the tensor NAME; tensors may be written in any interleaving.
    Layout: dtype descending, then name, as the reference writer; data starts at a
    multiple of 4096; equal contents give equal bytes.  MM_EINVAL for a name that was not declared and

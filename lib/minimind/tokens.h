@@ -17,6 +17,13 @@
 #include <minimind/error.h>
 #include <minimind/tokenizer.h>
 
+/* ---- ids as files keep them ---- */
+
+/* Little-endian, in 2 bytes each, or 4 where the vocabulary is over 65,536.  */
+size_t mm_ids_width (uint32_t vocab_size);
+void mm_ids_pack (const uint32_t *ids, size_t count, size_t width, void *packed);
+void mm_ids_unpack (const void *packed, size_t count, size_t width, uint32_t *ids);
+
 /* ---- writing ---- */
 
 struct mm_tokens_writer;
@@ -33,6 +40,10 @@ struct mm_tokens_chat
 mm_status mm_tokens_create_chat (const char *path, bool force, const struct mm_tokenizer *t,
                                  const struct mm_tokens_chat *chat, struct mm_tokens_writer **w) MM_NODISCARD;
 
+/* So many documents of text will probably come, UINT64_MAX (at first): no one knows.  If they do, ids go to where they
+   will stay.  Before the first of them.  */
+void mm_tokens_expect (struct mm_tokens_writer *w, uint64_t documents);
+
 /* Append a conversation, a document of its own: COUNT ids, the mask of them (0 or 1), and the ids before the end of
    each turn, ascending, as in struct mm_chat_ids.  MM_EINVAL for an id >= vocab_size and in a file of texts, as
    mm_tokens_add in one of conversations.  */
@@ -41,6 +52,7 @@ mm_status mm_tokens_add_conversation (struct mm_tokens_writer *w, const uint32_t
 
 /* Append ids to the document under way; end it.  An id >= vocab_size is MM_EINVAL.  */
 mm_status mm_tokens_add (struct mm_tokens_writer *w, const uint32_t *ids, size_t count) MM_NODISCARD;
+mm_status mm_tokens_add_packed (struct mm_tokens_writer *w, const void *ids, size_t count) MM_NODISCARD;
 mm_status mm_tokens_end_document (struct mm_tokens_writer *w) MM_NODISCARD;
 
 /* MM_EINVAL if a document is under way.  Frees W whatever the result.  */

@@ -120,6 +120,15 @@ mm_documents_counts (const struct mm_documents *d, struct mm_document_counts *co
   *counts = d->counts;
 }
 
+uint64_t
+mm_documents_expected (const struct mm_documents *d)
+{
+  bool whole = d->kind == MM_DOCUMENTS_TEXT && !d->o.delimiter && d->o.parts == 0;
+
+  /* A file as it is has one member, an archive as many as it likes.  */
+  return whole && (!d->in || mm_input_seekable (d->in)) ? d->n_inputs : UINT64_MAX;
+}
+
 void
 mm_documents_progress (const struct mm_documents *d, uint64_t *done, uint64_t *total)
 {

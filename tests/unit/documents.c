@@ -316,10 +316,12 @@ test_progress (void)
     exit (99);
   mm_documents_progress (d, &done, &total);
   ok (done == 0 && total == 13, "the size of all inputs is known");
+  ok (mm_documents_expected (d) == UINT64_MAX, "how many documents there are is not known before one is read");
   while (mm_documents_next (d, &part, &more) == MM_OK && more)
     ;
   mm_documents_progress (d, &done, &total);
   ok (done == 13, "and what was read of them");
+  ok (mm_documents_expected (d) == 2, "and that texts are documents");
   mm_documents_close (d);
   names[1] = "-";
   if (mm_documents_open (names, 2, &plain, &d) < 0)

@@ -327,6 +327,75 @@ same_files (const char *a, const char *b)
   return mm_sha256_file (a, x) == MM_OK && mm_sha256_file (b, y) == MM_OK && strcmp (x, y) == 0;
 }
 
+/* Two growing tensors, the larger one written straight into the file; its place is right where EXPECTED is 24.
+   Metadata as long as LONG_META is added at the end, when the header's size is taken for known.  */
+static mm_status
+write_direct (const char *path, bool direct, uint64_t expected, size_t long_meta, char *sha256)
+{
+  static uint16_t ids[300000];
+  static char meta[5000];
+  struct mm_safetensors_writer *w;
+  mm_status st = mm_safetensors_create (path, true, false, &w);
+
+  memset (meta, 'm', long_meta);
+  meta[long_meta] = '\0';
+  for (size_t i = 0; i < 300000; i++)
+    ids[i] = (uint16_t) (i * 31 >> 4);
+  if (st == MM_OK)
+    st = mm_safetensors_declare (w, "text", MM_U8, 1, (uint64_t[]) { 5 });
+  if (st == MM_OK)
+    st = mm_safetensors_declare (w, "ids", MM_U16, 1, (uint64_t[]) { MM_GROWING });
+  if (st == MM_OK)
+    st = mm_safetensors_declare (w, "offsets", MM_I64, 1, (uint64_t[]) { MM_GROWING });
+  if (st == MM_OK)
+    st = mm_safetensors_write (w, "text", "hello", 5);
+  if (st == MM_OK && direct)
+    st = mm_safetensors_direct (w, "ids", expected);
+  for (int i = 0; st == MM_OK && i < 3; i++)
+    {
+      st = mm_safetensors_write (w, "ids", ids + 100000 * i, 200000);
+      if (st == MM_OK)
+        st = mm_safetensors_write (w, "offsets", (int64_t[]) { i }, 8);
+    }
+  if (st == MM_OK)
+    st = mm_safetensors_add_meta (w, "long", meta);
+  if (st == MM_OK)
+    return mm_safetensors_commit (w, sha256);
+  mm_safetensors_abort (w);
+  return st;
+}
+
+static void
+test_direct (void)
+{
+  static const uint64_t expected[] = { 24, 0, 16, 32, 2000000, MM_GROWING };
+  char want[MM_SHA256_TEXT], got[MM_SHA256_TEXT], path[16];
+  struct mm_safetensors_writer *w;
+  bool good = write_direct ("w/spooled", false, 0, 10, want) == MM_OK;
+
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+    {
+      snprintf (path, sizeof path, "w/direct%zu", i);
+      good &= write_direct (path, true, expected[i], 10, got) == MM_OK && same_files (path, "w/spooled")
+              && strcmp (want, got) == 0;
+    }
+  ok (good, "a growing tensor written to its place, to one before and behind it: equal bytes, equal hashes");
+  good = write_direct ("w/longer", false, 0, 4500, want) == MM_OK
+         && write_direct ("w/direct-longer", true, 24, 4500, NULL) == MM_OK
+         && same_files ("w/longer", "w/direct-longer");
+  ok (good, "and where the header becomes longer");
+  ok (write_direct ("/dev/null", true, 24, 10, got) == MM_OK && write_direct ("w/again", false, 0, 10, want) == MM_OK
+      && strcmp (want, got) == 0, "a device is written in order");
+  if (mm_safetensors_create ("w/wrong", true, false, &w) < 0
+      || mm_safetensors_declare (w, "a", MM_U8, 1, (uint64_t[]) { 5 }) < 0
+      || mm_safetensors_declare (w, "b", MM_U8, 1, (uint64_t[]) { MM_GROWING }) < 0)
+    exit (99);
+  ok (mm_safetensors_direct (w, "a", 0) == MM_EINVAL && mm_safetensors_direct (w, "c", 0) == MM_EINVAL
+      && mm_safetensors_direct (w, "b", 0) == MM_OK && mm_safetensors_direct (w, "b", 0) == MM_EINVAL,
+      "only one that grows, once");
+  mm_safetensors_abort (w);
+}
+
 static void
 test_layout (void)
 {
@@ -548,6 +617,7 @@ main (void)
   test_reading ();
   test_floats ();
   test_layout ();
+  test_direct ();
   test_late_metadata ();
   test_writer_errors ();
   test_empty ();

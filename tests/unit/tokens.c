@@ -89,6 +89,58 @@ test_creation (void)
   mm_tokens_close (f);
 }
 
+/* The same documents by COUNT packed ids or one by one, so many documents EXPECTED, are the file WANT.  */
+static bool
+packed_agrees (const struct mm_tokenizer *t, uint64_t expected, const char *want)
+{
+  enum { COUNT = 100000 };
+  static uint32_t ids[COUNT];
+  static uint8_t packed[4 * COUNT];
+  size_t width = mm_ids_width (mm_tokenizer_vocab_size (t));
+  char got_sha[MM_SHA256_TEXT], want_sha[MM_SHA256_TEXT];
+  struct mm_tokens_writer *w;
+  mm_status st = mm_tokens_create ("packed", true, t, &w);
+
+  for (uint32_t i = 0; i < COUNT; i++)
+    ids[i] = (i * 7) % mm_tokenizer_vocab_size (t);
+  mm_ids_pack (ids, COUNT, width, packed);
+  if (want)
+    mm_tokens_expect (w, expected);
+  for (int doc = 0; st == MM_OK && doc < 3; doc++)
+    {
+      st = want ? mm_tokens_add_packed (w, packed, COUNT - (size_t) doc) : mm_tokens_add (w, ids, COUNT - (size_t) doc);
+      if (st == MM_OK)
+        st = mm_tokens_end_document (w);
+    }
+  memset (ids, 0, sizeof ids);
+  mm_ids_unpack (packed, COUNT, width, ids);
+  if (st < 0 || mm_tokens_commit (w) < 0 || ids[COUNT - 1] != (COUNT - 1) * 7 % mm_tokenizer_vocab_size (t))
+    return false;
+  if (!want)
+    return rename ("packed", "unpacked") == 0;
+  return mm_sha256_file (want, want_sha) == MM_OK && mm_sha256_file ("packed", got_sha) == MM_OK
+         && strcmp (want_sha, got_sha) == 0;
+}
+
+static void
+test_packed (void)
+{
+  const uint8_t bad[] = { 2, 1, 3, 1 };         /* 258 and 259 */
+  struct mm_tokenizer *large = tiny_tokenizer (70000);
+  struct mm_tokens_writer *w;
+
+  ok (packed_agrees (tiny, 0, NULL) && packed_agrees (tiny, 3, "unpacked") && packed_agrees (tiny, 1, "unpacked")
+      && packed_agrees (tiny, 500, "unpacked") && packed_agrees (tiny, UINT64_MAX, "unpacked"),
+      "packed ids, more or fewer documents than expected: the same file");
+  ok (packed_agrees (large, 0, NULL) && packed_agrees (large, 3, "unpacked"), "of 32 bits too");
+  ok (mm_tokens_create ("bad", false, tiny, &w) == MM_OK && mm_tokens_add_packed (w, bad, 2) == MM_EINVAL
+      && strstr (mm_error_message (), "token 1 would be 259"), "a packed id beyond the vocabulary");
+  mm_tokens_abort (w);
+  mm_tokenizer_free (large);
+  unlink ("packed");
+  unlink ("unpacked");
+}
+
 /* Ids and document lengths by a formula; enough to pass every buffer several times.  */
 enum { DOCUMENTS = 10007 };
 
@@ -452,6 +504,7 @@ main (void)
   test_small ();
   test_chat ();
   test_creation ();
+  test_packed ();
   test_many (TINY_VOCAB, "U16");
   test_many (65536, "U16");
   test_many (65537, "U32");
