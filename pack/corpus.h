@@ -32,7 +32,8 @@ struct source
   uint64_t turns;               /* of conversations, those dropped included */
   uint64_t last_length;         /* tokens of the last document that has any */
   uint64_t chosen_tokens;       /* of documents whose fate is validation */
-  char sha256[MM_SHA256_TEXT];  /* over the digests of its documents, however they are cut into files */
+  char hash[MM_SHA256_TEXT];    /* over those of its documents, however they are cut into files: XXH3-128 if some are
+                                   held out by it, else SHA-256 */
 };
 
 struct corpus

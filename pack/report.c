@@ -39,7 +39,8 @@ sources_list (const struct corpus *c, const struct plan *p, const struct mix_cou
       const struct rows_counts *n = &counts->sources[i];
 
       json_t *object = json_pack ("{s:f, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
-                                  "weight", c->config->weights[i], "sha256", s->sha256,
+                                  "weight", c->config->weights[i],
+                                  c->config->validation > 0 ? "xxh128" : "sha256", s->hash,
                                   "documents", (json_int_t) s->documents, "tokens", (json_int_t) s->tokens,
                                   "duplicates", (json_int_t) s->duplicates,
                                   "duplicate_tokens", (json_int_t) s->duplicate_tokens,

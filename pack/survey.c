@@ -2,14 +2,25 @@
    SPDX-License-Identifier: Apache-2.0
 
    What becomes of a document depends on its text, not on its place: copies of it never part, in
-   whichever file or pass of a mix they stand.  All threads read and hash documents, in blocks.  */
+   whichever file or pass of a mix they stand.  All threads read and hash documents, in blocks.
+
+   Two hashes, for two questions.  Which documents are held out is told by XXH3, which costs next to nothing: whoever
+   makes documents that share a digest has them on the same side, no more.  Which are equal is asked only by --dedupe,
+   and there a forged digest would take a document away from who wrote it: XXH3 can be forged, a secret seed would make
+   results depend on it, and to compare bytes would mean to read at random what stands far before, so that question
+   goes to SHA-256.  It also says what a source is where nothing is held out: such datasets, and the checkpoints that
+   name them, keep the bytes that they had before XXH3 came.  */
 
 #include <config.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
+#include <minimind/hash.h>
 #include <minimind/log.h>
 #include <minimind/memory.h>
 #include <minimind/random.h>
@@ -22,7 +33,7 @@ enum
   BLOCK_BYTES = 1 << 22,        /* of ids; a longer document is hashed piece by piece */
   BLOCK_DOCUMENTS = 1 << 13,
   READ_BYTES = 1 << 18,         /* at once, if there are several documents: they stay in a core's cache */
-  KEY = 16                      /* bytes of a digest by which documents are told apart */
+  KEY = 16                      /* bytes of a SHA-256 by which documents are told apart */
 };
 
 struct block
@@ -34,13 +45,13 @@ struct block
   uint64_t first;               /* number of the first document, among all inputs' */
   uint64_t begin[BLOCK_DOCUMENTS + 1];  /* bytes */
   uint64_t lengths[BLOCK_DOCUMENTS];    /* tokens */
-  uint8_t digests[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
-  bool held[BLOCK_DOCUMENTS];   /* chosen for validation */
+  /* Either where it is asked for.  */
+  uint8_t digests[BLOCK_DOCUMENTS][SURVEY_DIGEST], sha256[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
 };
 
 struct worker
 {
-  struct mm_sha256 *hash;
+  struct mm_sha256 *sha256;     /* NULL where no one asks for it */
   mm_status st;
   char *message;                /* of a failure, or NULL */
 };
@@ -50,7 +61,9 @@ struct surveying
   struct corpus *corpus;
   struct mm_team *team;
   struct worker *workers;       /* one a thread */
-  struct mm_sha256 *source_hash;
+  bool choosing;                /* for validation: by XXH3 */
+  XXH3_state_t *source_xxh, *long_xxh;
+  struct mm_sha256 *source_sha256;      /* else */
   struct block *block;
   uint8_t (*seen)[KEY];         /* an open table of keys, all zeros where free; NULL: none is kept */
   uint64_t seen_size;
@@ -67,7 +80,7 @@ word (const uint8_t *p, int bytes)
 }
 
 bool
-survey_holds (const struct pack_config *c, const uint8_t digest[MM_SHA256_SIZE])
+survey_holds (const struct pack_config *c, const uint8_t digest[SURVEY_DIGEST])
 {
   return mm_uniform (c->seed, MM_RANDOM_VALIDATION, (uint32_t) word (digest + 8, 4), word (digest, 8))
          < c->validation;
@@ -90,14 +103,14 @@ is_known (struct surveying *s, const uint8_t key[KEY])
   return false;
 }
 
-/* Document DOCUMENT of LENGTH tokens has this digest, which chose it for validation if it is HELD.  */
+/* Document DOCUMENT has LENGTH tokens and these hashes.  */
 static void
 decide (struct surveying *s, struct source *source, uint64_t document, uint64_t length,
-        const uint8_t digest[MM_SHA256_SIZE], bool held)
+        const uint8_t digest[SURVEY_DIGEST], const uint8_t sha256[MM_SHA256_SIZE])
 {
   struct corpus *c = s->corpus;
 
-  if (length > 0 && s->seen && is_known (s, digest))
+  if (length > 0 && s->seen && is_known (s, sha256))
     {
       source->duplicates++;
       source->duplicate_tokens += length;
@@ -108,7 +121,7 @@ decide (struct surveying *s, struct source *source, uint64_t document, uint64_t 
   source->tokens += length;
   if (length > 0)
     source->last_length = length;
-  if (held)
+  if (s->choosing && survey_holds (c->config, digest))
     {
       source->chosen_tokens += length;
       corpus_set_fate (c, document, FATE_VALIDATION);
@@ -117,19 +130,37 @@ decide (struct surveying *s, struct source *source, uint64_t document, uint64_t 
 
 /* ---- blocks ---- */
 
+/* The same bytes on every machine.  */
+static void
+put_digest (XXH128_hash_t hash, uint8_t digest[SURVEY_DIGEST])
+{
+  XXH128_canonical_t canonical;
+
+  XXH128_canonicalFromHash (&canonical, hash);
+  memcpy (digest, canonical.digest, SURVEY_DIGEST);
+}
+
 /* Hash documents FROM to TO, which are read together.  */
 static mm_status
-hash_documents (struct block *b, const struct pack_config *config, struct mm_sha256 *hash, size_t from, size_t to)
+hash_documents (const struct surveying *s, struct mm_sha256 *sha256, size_t from, size_t to)
 {
+  struct block *b = s->block;
   size_t width = mm_tokens_width (b->file);
   mm_status st = mm_tokens_read_shared (b->file, b->first_token + b->begin[from] / width,
                                         (size_t) (b->begin[to] - b->begin[from]) / width, b->ids + b->begin[from]);
 
   for (size_t i = from; st >= 0 && i < to; i++)
     {
-      mm_sha256_add (hash, b->ids + b->begin[i], b->begin[i + 1] - b->begin[i]);
-      mm_sha256_take (hash, b->digests[i]);
-      b->held[i] = survey_holds (config, b->digests[i]);
+      const uint8_t *ids = b->ids + b->begin[i];
+      size_t size = (size_t) (b->begin[i + 1] - b->begin[i]);
+
+      if (s->choosing)
+        put_digest (XXH3_128bits (ids, size), b->digests[i]);
+      if (sha256)
+        {
+          mm_sha256_add (sha256, ids, size);
+          mm_sha256_take (sha256, b->sha256[i]);
+        }
     }
   return st;
 }
@@ -147,10 +178,20 @@ hash_share (void *arg, int thread, int n_threads)
     {
       for (next = from + 1; next < to && b->begin[next + 1] - b->begin[from] <= READ_BYTES;)
         next++;
-      w->st = hash_documents (b, s->corpus->config, w->hash, from, next);
+      w->st = hash_documents (s, w->sha256, from, next);
     }
   if (w->st < 0)
     w->message = strdup (mm_error_message ());
+}
+
+/* The first N documents of the block are hashed.  */
+static void
+add_to_source (struct surveying *s, size_t n)
+{
+  if (s->choosing)
+    XXH3_128bits_update (s->source_xxh, s->block->digests, n * sizeof *s->block->digests);
+  else
+    mm_sha256_add (s->source_sha256, s->block->sha256, n * sizeof *s->block->sha256);
 }
 
 static mm_status
@@ -164,9 +205,9 @@ end_block (struct surveying *s, struct source *source)
   for (int i = 0; i < s->corpus->config->threads; i++)
     if (s->workers[i].st < 0)
       return mm_fail (s->workers[i].st, "%s", s->workers[i].message ? s->workers[i].message : "no memory");
-  mm_sha256_add (s->source_hash, b->digests, b->n * sizeof *b->digests);
+  add_to_source (s, b->n);
   for (size_t i = 0; i < b->n; i++)
-    decide (s, source, b->first + i, b->lengths[i], b->digests[i], b->held[i]);
+    decide (s, source, b->first + i, b->lengths[i], b->digests[i], b->sha256[i]);
   b->first += b->n;
   b->n = b->used = 0;
   return MM_OK;
@@ -177,8 +218,10 @@ static mm_status
 hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint64_t first, uint64_t length)
 {
   struct block *b = s->block;
+  struct mm_sha256 *sha256 = s->workers[0].sha256;
   size_t width = mm_tokens_width (f), most = BLOCK_BYTES / width, n;
 
+  XXH3_128bits_reset (s->long_xxh);
   for (uint64_t at = 0; at < length; at += n)
     {
       mm_status st;
@@ -187,11 +230,16 @@ hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint
       st = mm_tokens_read_packed (f, first + at, n, b->ids, NULL);
       if (st < 0)
         return st;
-      mm_sha256_add (s->workers[0].hash, b->ids, n * width);
+      if (s->choosing)
+        XXH3_128bits_update (s->long_xxh, b->ids, n * width);
+      if (sha256)
+        mm_sha256_add (sha256, b->ids, n * width);
     }
-  mm_sha256_take (s->workers[0].hash, b->digests[0]);
-  mm_sha256_add (s->source_hash, b->digests[0], MM_SHA256_SIZE);
-  decide (s, source, b->first, length, b->digests[0], survey_holds (s->corpus->config, b->digests[0]));
+  put_digest (XXH3_128bits_digest (s->long_xxh), b->digests[0]);
+  if (sha256)
+    mm_sha256_take (sha256, b->sha256[0]);
+  add_to_source (s, 1);
+  decide (s, source, b->first, length, b->digests[0], b->sha256[0]);
   b->first++;
   return MM_OK;
 }
@@ -249,13 +297,18 @@ static mm_status
 survey_source (struct surveying *s, size_t number)
 {
   struct source *source = &s->corpus->sources[number];
-  mm_status st = mm_sha256_open (&s->source_hash);
+  uint8_t digest[SURVEY_DIGEST];
+  mm_status st = s->choosing ? MM_OK : mm_sha256_open (&s->source_sha256);
 
+  XXH3_128bits_reset (s->source_xxh);
   for (size_t i = 0; st >= 0 && i < source->inputs; i++)
     st = survey_input (s, source, source->first_input + i);
-  if (s->source_hash)
-    mm_sha256_close (s->source_hash, source->sha256);
-  s->source_hash = NULL;
+  if (s->source_sha256)
+    mm_sha256_close (s->source_sha256, source->hash);
+  s->source_sha256 = NULL;
+  put_digest (XXH3_128bits_digest (s->source_xxh), digest);
+  for (size_t i = 0; s->choosing && i < SURVEY_DIGEST; i++)
+    snprintf (source->hash + 2 * i, 3, "%02x", digest[i]);
   return st;
 }
 
@@ -271,8 +324,13 @@ begin (struct surveying *s)
     st = mm_alloc ("survey", BLOCK_BYTES, 1, &s->block->ids);
   if (st >= 0)
     st = mm_alloc ("survey", (size_t) config->threads, sizeof *s->workers, &s->workers);
-  for (int i = 0; st >= 0 && i < config->threads; i++)
-    st = mm_sha256_open (&s->workers[i].hash);
+  s->choosing = config->validation > 0;
+  s->source_xxh = XXH3_createState ();
+  s->long_xxh = XXH3_createState ();
+  if (st >= 0 && !(s->source_xxh && s->long_xxh))
+    st = mm_fail (MM_ENOMEM, "survey: no memory for a hash");
+  for (int i = 0; st >= 0 && (config->dedupe || !s->choosing) && i < config->threads; i++)
+    st = mm_sha256_open (&s->workers[i].sha256);
   if (st < 0 || !config->dedupe)
     return st;
   /* Three quarters full at most.  */
@@ -287,8 +345,8 @@ end (struct surveying *s)
 
   for (int i = 0; s->workers && i < s->corpus->config->threads; i++)
     {
-      if (s->workers[i].hash)
-        mm_sha256_close (s->workers[i].hash, text);
+      if (s->workers[i].sha256)
+        mm_sha256_close (s->workers[i].sha256, text);
       free (s->workers[i].message);
     }
   free (s->workers);
@@ -296,6 +354,8 @@ end (struct surveying *s)
     free (s->block->ids);
   free (s->block);
   free (s->seen);
+  XXH3_freeState (s->source_xxh);
+  XXH3_freeState (s->long_xxh);
   mm_team_close (s->team);
 }
 

@@ -44,6 +44,8 @@ ok "are named by their number" sh -c 'n=$(ls parts | grep -c ^train-) \
    && test $n -gt 1 && test -f "$(printf "parts/train-%05d-of-%05d.safetensors" $((n - 1)) $n)"'
 ok "nothing held out" run minimind-pack --seq-len=64 --validation=0 many -o all
 ok "leaves no validation part" sh -c '! ls all | grep validation'
+ok "and tells the source by SHA-256" sh -c 'tr -d " \n" <all/dataset.json | grep -Eq "\"sha256\":\"[0-9a-f]{64}\",\"documents\""'
+ok "which XXH3 does where it chooses" sh -c 'tr -d " \n" <parts/dataset.json | grep -Eq "\"xxh128\":\"[0-9a-f]{32}\",\"documents\""'
 ok "few documents" run minimind-pack --seq-len=16 few -o few.d
 ok "hold out the tail and say so" says 'fewer than 100 documents'
 ok "of one row at least" counts few.d '"validation":{"rows":1,'
@@ -67,6 +69,8 @@ ok "says that it is one" says 'nothing was written: this is a dry run for a data
 ok "and reports what the run would" sh -c 'tr -d " \n" <mix/dataset.json | grep -qF "$(sed "s/ //g" "$tap_dir/stdout")"'
 ok "copies are dropped" run minimind-pack --seq-len=32 --dedupe=exact many many -o deduped
 ok "and counted" says 'dedupe *dropped documents 150, tokens [1-9]'
+ok "with nothing held out too" run minimind-pack --seq-len=32 --dedupe=exact --validation=0 many many -o deduped0
+ok "the same number" says 'dedupe *dropped documents 150, tokens [1-9]'
 
 # Ids of few, as nanoGPT keeps them; they stand behind 13 offsets.
 tokenizer=d/tokenizer.json

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <xxhash.h>
+
 #include <minimind/dataset.h>
 #include <minimind/files.h>
 #include <minimind/hash.h>
@@ -149,28 +151,21 @@ reported (const json_t *report, const char *split, const char *key)
 }
 
 /* Would the hash hold out the document that begins with token BEGIN?  By minimind-pack(1): the first 8 bytes of the
-   SHA-256 of its ids are the index, the next 4 the stream of a random number of the seed.  */
+   canonical XXH3-128 of its ids are the index, the next 4 the stream of a random number of the seed.  */
 static bool
 is_chosen (const struct pack_config *c, uint64_t begin)
 {
   uint16_t ids[MAX_TOKENS];
-  char text[MM_SHA256_TEXT];
-  uint64_t word[12], index = 0, n = 0;
+  uint64_t n = 0;
+  XXH128_hash_t hash;
 
   do
     ids[n] = (uint16_t) (begin + n + SPECIALS);
   while (++n + begin < n_tokens && !is_first[begin + n]);
-  must (mm_sha256_bytes (ids, 2 * n, text));
-  for (int i = 0; i < 12; i++)
-    {
-      char digits[3] = { text[2 * i], text[2 * i + 1], 0 };
-
-      word[i] = strtoull (digits, NULL, 16);
-    }
-  for (int i = 0; i < 8; i++)
-    index |= word[i] << 8 * i;
-  return mm_uniform (c->seed, MM_RANDOM_VALIDATION,
-                     (uint32_t) (word[8] | word[9] << 8 | word[10] << 16 | word[11] << 24), index) < c->validation;
+  /* In its canonical form a digest begins with its most significant byte.  */
+  hash = XXH3_128bits (ids, 2 * n);
+  return mm_uniform (c->seed, MM_RANDOM_VALIDATION, __builtin_bswap32 ((uint32_t) (hash.low64 >> 32)),
+                     __builtin_bswap64 (hash.high64)) < c->validation;
 }
 
 /* The split that token G should be in, by the rules of pack(1).  */
