@@ -158,20 +158,20 @@ check_extremes (struct mm_backend *be)
   return good;
 }
 
-/* One long segment: more threads than pieces of whole heads, so that queries and keys go apart.  */
+/* One segment of N rows for some heads that share their keys.  */
 static bool
-check_one_segment (struct mm_backend *be)
+one_segment_same (struct mm_backend *be, size_t n, struct mm_heads heads)
 {
-  struct mm_heads heads = { 3, 1, 10 };
-  struct mm_segment s = { 0, 300, 0, 300 };
+  struct mm_segment s = { 0, n, 0, n };
   struct mm_attention_part part = whole_part (&s, 0);
   struct mm_mat q, k, v, d_o, o, want, dq, dk, dv, want_dq, want_dk, want_dv;
-  float *stats = test_alloc (2 * 300 * 3, sizeof *stats), scratch[300];
+  size_t hd = heads.head_dim, cols = heads.n_heads * hd;
+  float *stats = test_alloc (2 * n * heads.n_heads, sizeof *stats), *scratch = test_alloc (n, sizeof *scratch);
   bool good;
 
   test_seed (2);
-  q = test_mat (300, 30, 30, 3), d_o = test_mat (300, 30, 30, 1);
-  k = test_mat (300, 10, 10, 3), v = test_mat (300, 10, 10, 3);
+  q = test_mat (n, cols, cols, 3), d_o = test_mat (n, cols, cols, 1);
+  k = test_mat (n, hd, hd, 3), v = test_mat (n, hd, hd, 3);
   o = test_copy (q), want = test_copy (q), dq = test_copy (q), want_dq = test_copy (q);
   dk = test_copy (k), want_dk = test_copy (k), dv = test_copy (k), want_dv = test_copy (k);
   good = mm_attention (be, heads, q, k, v, &s, 1, o, stats) == MM_OK;
@@ -182,8 +182,16 @@ check_one_segment (struct mm_backend *be)
   good &= test_same (dq, want_dq) && test_same (dk, want_dk) && test_same (dv, want_dv);
   free (q.data), free (k.data), free (v.data), free (d_o.data), free (o.data), free (want.data);
   free (dq.data), free (dk.data), free (dv.data), free (want_dq.data), free (want_dk.data);
-  free (want_dv.data), free (stats);
+  free (want_dv.data), free (stats), free (scratch);
   return good;
+}
+
+/* More threads than pieces of whole heads, so that queries and keys go apart; more keys than a gradient's span.  */
+static bool
+check_one_segment (struct mm_backend *be)
+{
+  return one_segment_same (be, 300, (struct mm_heads) { 3, 1, 10 })
+         && one_segment_same (be, 1100, (struct mm_heads) { 2, 1, 6 });
 }
 
 /* ---- pieces ---- */

@@ -43,7 +43,7 @@ work (void *arg, int thread, int n_threads)
 
 /* Give each thread its scratch and run the N_PARTS parts.  */
 static mm_status
-run_parts (struct mm_backend *be, struct job *job, const struct mm_attention_part *parts, size_t n_parts)
+run_parts (struct mm_backend *be, struct job *job, struct mm_attention_part *parts, size_t n_parts)
 {
   size_t most = 0, threads = (size_t) mm_team_size (mm_cpu_state (be)->team);
   mm_status st;
@@ -61,6 +61,8 @@ run_parts (struct mm_backend *be, struct job *job, const struct mm_attention_par
                        &job->scratch);
   if (st < 0)
     return st;
+  for (size_t i = 0; i + threads < n_parts; i++)
+    parts[i].next = &parts[i + threads];
   job->parts = parts;
   job->n_parts = n_parts;
   if (n_parts == 1)

@@ -21,6 +21,7 @@ struct mm_attention_part
   size_t kv_head;
   size_t q_from, q_to;
   size_t k_from, k_to;
+  const struct mm_attention_part *next; /* what the thread will probably do next, or NULL */
 };
 
 #define MM_REAL_KERNELS(KERNEL, real, mat) \

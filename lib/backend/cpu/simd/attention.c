@@ -1,18 +1,14 @@
 /* attention.c -- causal attention by strips of queries: scores, softmax, values.
    SPDX-License-Identifier: Apache-2.0
 
-   A strip holds some queries of some heads that share keys, so that a panel of keys, once packed, serves
-   all of them.  Where the whole part is one strip (a few queries and a long cache of keys) panels are
-   packed as they are needed and keys and values stream by once; else they stay packed for the next
-   strip.  */
+   A strip is as many rows as a tile has, which share the keys: consecutive queries of a head or, for a single query,
+   heads.  Its scores stay near while they become exponentials and weights.  Keys and values are packed once for all
+   strips of a part.  Where there is but one (a query and a long cache of keys) they stream by: a panel of keys or a
+   block of values is packed as it is needed.  */
 
 #include "attention.h"
 
-enum
-{
-  MOST_QUERIES = 56,            /* of a strip */
-  BLOCK = 256                   /* keys whose values are packed at a time for a single strip */
-};
+enum { BLOCK = 256 };           /* keys whose values are packed at a time for a single strip */
 
 struct forward
 {
@@ -21,67 +17,49 @@ struct forward
   const struct mm_attention_part *part;
   float *stats;                 /* or NULL */
   size_t group, head0;          /* heads that share the keys, the first of them */
-  size_t n_queries, n_heads;    /* of a strip, at most */
+  bool by_heads;                /* rows of a strip are heads */
+  size_t n_strips;
   bool single;                  /* one strip */
-  size_t ld, width;             /* of scores; of sums: hd rounded up to panels */
+  float scale;
+  size_t hd, width, ld;         /* head_dim; the same rounded up to panels; of scores */
   size_t packed_keys, packed_values;    /* so far */
-  float *scores;                /* [n_heads * n_queries][ld] */
-  float *sums;                  /* [n_heads * n_queries][width] */
-  float *factors;               /* [n_heads * n_queries]: 1 / sum of exponentials */
+  float *scores;                /* [MM_MR][ld] */
+  float *sums;                  /* [MM_MR][width] */
   float *keys;                  /* panels [hd][MM_NR] */
-  float *values;                /* panels [value_stride][MM_NR] */
-  size_t value_stride;
+  float *values;                /* [keys or BLOCK][width] */
+  struct ahead ahead;
 };
 
-/* Part of a strip: INNER rows with a step of A_ROW for each of OUTER heads.  Row (h, t) is query
-   I + t of head H + h; for a single query the rows are its heads.  */
+/* ROWS rows: queries from I on of head H of the group, or query I of the heads from H on.  */
 struct strip
 {
-  size_t i, h;
-  size_t outer, inner, a_outer, a_row;
-  size_t n_keys;                /* that the last query sees */
+  size_t i, h, rows;
+  size_t n_keys;                /* that the last row sees */
 };
-
-/* How a part of N_QUERIES queries is cut into strips.  */
-static void
-cut (struct forward *f, size_t n_queries, size_t n_keys)
-{
-  size_t hd = f->heads.head_dim, fit;
-
-  f->group = f->heads.n_heads / f->heads.n_kv_heads;
-  f->ld = score_ld (n_keys);
-  f->width = round_up (hd, MM_NR);
-  fit = STRIP_FLOATS / f->ld;
-  if (n_queries == 1)
-    {
-      f->n_queries = 1;
-      f->n_heads = f->group;
-    }
-  else
-    {
-      f->n_queries = fit < MM_MR ? MM_MR : least (fit, MOST_QUERIES) / MM_MR * MM_MR;
-      f->n_queries = least (f->n_queries, n_queries);
-      f->n_heads = fit / f->n_queries;
-      f->n_heads = f->n_heads < 1 ? 1 : least (f->n_heads, f->group);
-    }
-  f->single = f->n_queries == n_queries && f->n_heads == f->group;
-  f->value_stride = f->single ? BLOCK : n_keys;
-}
 
 /* Cut SCRATCH up; returns its size.  */
 static size_t
-lay_out (struct forward *f, size_t n_keys, float *scratch)
+lay_out (struct forward *f, float *scratch)
 {
-  size_t rows = f->n_heads * f->n_queries, size = 0;
-  size_t panels = f->single ? 1 : round_up (n_keys, MM_NR) / MM_NR;
+  size_t n_keys = f->part->segment.n_k, n_queries = f->part->q_to - f->part->q_from, size = 0;
+
+  f->group = f->heads.n_heads / f->heads.n_kv_heads;
+  f->head0 = f->part->kv_head * f->group;
+  f->by_heads = n_queries == 1;
+  f->n_strips = f->by_heads ? pieces (f->group, MM_MR) : f->group * pieces (n_queries, MM_MR);
+  f->single = f->n_strips == 1;
+  f->hd = f->heads.head_dim;
+  f->scale = score_scale (f->hd);
+  f->width = round_up (f->hd, MM_NR);
+  /* Not a power of two, so that a column of scores does not fall on one set of the cache.  */
+  f->ld = round_up (n_keys, MM_NR) + 16;
 
 #define TAKE(pointer, count) \
   do { pointer = scratch ? scratch + size : NULL; size += round_up (count, 16); } while (0)
-  TAKE (f->scores, rows * f->ld);
-  TAKE (f->sums, rows * f->width);
-  TAKE (f->factors, rows);
-  TAKE (f->keys, panels * f->heads.head_dim * MM_NR);
-  TAKE (f->values, f->width * f->value_stride);
+  TAKE (f->scores, MM_MR * f->ld);
+  TAKE (f->sums, MM_MR * f->width);
+  TAKE (f->keys, (f->single ? MM_NR : round_up (n_keys, MM_NR)) * f->hd);
+  TAKE (f->values, (f->single ? BLOCK : n_keys) * f->width);
 #undef TAKE
   return size;
 }
@@ -90,75 +68,93 @@ lay_out (struct forward *f, size_t n_keys, float *scratch)
 static const float *
 key_panel (struct forward *f, size_t j)
 {
-  size_t hd = f->heads.head_dim;
-  float *panel = f->keys + (f->single ? 0 : j * hd);
+  float *panel = f->keys + (f->single ? 0 : j * f->hd);
   const struct mm_segment *s = &f->part->segment;
 
   if (f->single || j >= f->packed_keys)
     {
-      mm_kernel (gemm_pack) (f->k.data + (s->k0 + j) * f->k.ld + f->part->kv_head * hd, f->k.ld, true, hd,
+      mm_kernel (gemm_pack) (f->k.data + (s->k0 + j) * f->k.ld + f->part->kv_head * f->hd, f->k.ld, true, f->hd,
                              least (s->n_k - j, MM_NR), panel);
       f->packed_keys = j + MM_NR;
     }
   return panel;
 }
 
-/* Have the values of keys [FROM, TO) packed; returns row FROM of the first panel.  */
+/* The values of keys [FROM, TO), packed.  */
 static const float *
-value_panels (struct forward *f, size_t from, size_t to)
+value_rows (struct forward *f, size_t from, size_t to)
 {
-  size_t hd = f->heads.head_dim, base = f->single ? from : 0;
+  size_t base = f->single ? from : 0;
   size_t start = f->single ? from : f->packed_values;
 
   if (start < to)
     {
-      pack_head (f->v.data + (f->part->segment.k0 + start) * f->v.ld + f->part->kv_head * hd, f->v.ld, hd,
-                 to - start, f->values, f->value_stride, start - base);
+      copy_rows (f->v.data + (f->part->segment.k0 + start) * f->v.ld + f->part->kv_head * f->hd, f->v.ld, f->hd,
+                 to - start, f->values + (start - base) * f->width, f->width);
       f->packed_values = to;
     }
-  return f->values + (from - base) * MM_NR;
+  return f->values + (from - base) * f->width;
 }
 
-/* Keys that row T of a strip's head sees.  */
+/* Query, head and number of visible keys of row R.  */
 MM_INLINE size_t
-visible (const struct forward *f, const struct strip *s, size_t t)
+query_of (const struct forward *f, const struct strip *s, size_t r)
 {
-  const struct mm_segment *segment = &f->part->segment;
+  return s->i + (f->by_heads ? 0 : r);
+}
 
-  return segment->n_k - segment->n_q + s->i + (f->n_queries == 1 ? 0 : t) + 1;
+MM_INLINE size_t
+head_of (const struct forward *f, const struct strip *s, size_t r)
+{
+  return f->head0 + s->h + (f->by_heads ? r : 0);
+}
+
+MM_INLINE size_t
+visible (const struct forward *f, const struct strip *s, size_t r)
+{
+  return f->part->segment.n_k - f->part->segment.n_q + query_of (f, s, r) + 1;
+}
+
+static struct strip
+strip_at (const struct forward *f, size_t at)
+{
+  size_t i = f->part->q_from + (f->by_heads ? 0 : at / f->group * MM_MR);
+  struct strip s = { .i = i, .h = at % f->group, .rows = least (MM_MR, f->part->q_to - i) };
+
+  if (f->by_heads)
+    {
+      s.h = at * MM_MR;
+      s.rows = least (MM_MR, f->group - s.h);
+    }
+  s.n_keys = visible (f, &s, s.rows - 1);
+  return s;
+}
+
+static void
+tile (struct forward *f, const struct strip *s, size_t cols, size_t k, const float *a, size_t a_row, const float *b,
+      size_t b_step, const float *start, float *y, size_t y_ld)
+{
+  mm_kernel (gemm_tile) (s->rows, cols, k, a, a_row, 1, b, b_step, start, y_ld, y, y_ld);
+  ask_ahead (&f->ahead);
 }
 
 static void
 score_strip (struct forward *f, const struct strip *s)
 {
-  size_t hd = f->heads.head_dim;
-  const float *q = f->q.data + (f->part->segment.q0 + s->i) * f->q.ld + (f->head0 + s->h) * hd;
+  const float *q = f->q.data + (f->part->segment.q0 + s->i) * f->q.ld + (f->head0 + s->h) * f->hd;
 
   for (size_t j = 0; j < s->n_keys; j += MM_NR)
-    {
-      const float *panel = key_panel (f, j);
-
-      for (size_t h = 0; h < s->outer; h++)
-        for (size_t t = 0; t < s->inner; t += MM_MR)
-          {
-            size_t rows = least (s->inner - t, MM_MR);
-
-            if (j < visible (f, s, t + rows - 1))
-              mm_kernel (gemm_tile) (rows, MM_NR, hd, q + h * s->a_outer + t * s->a_row, s->a_row, 1, panel,
-                                     MM_NR, NULL, 0, f->scores + (h * s->inner + t) * f->ld + j, f->ld);
-          }
-    }
+    tile (f, s, least (round_up (s->n_keys - j, 16), MM_NR), f->hd, q, f->by_heads ? f->hd : f->q.ld, key_panel (f, j),
+          MM_NR, NULL, f->scores + j, f->ld);
 }
 
-/* Scores to exponentials; M gets their maximum; returns the lane sum.  */
+/* Scores, whose maximum is M, to exponentials, zeros up to a whole register; returns the lane sum.  */
 static float
-exponentials (float *row, size_t n, float scale, float *m)
+exponentials (float *row, size_t n, float scale, float m)
 {
-  v16 lane = v16_zero (), by = v16_set1 (scale), most;
+  v16 lane = v16_zero (), by = v16_set1 (scale), most = v16_set1 (m);
   size_t j = 0;
 
-  *m = lanes_max (row, n) * scale;      /* rounding keeps the order */
-  most = v16_set1 (*m);
   for (; j + 16 <= n; j += 16)
     {
       v16 e = v16_exp (v16_sub (v16_mul (v16_load (row + j), by), most));
@@ -168,7 +164,7 @@ exponentials (float *row, size_t n, float scale, float *m)
     }
   if (j < n)
     {
-      v16 e = v16_exp (v16_sub (v16_mul (v16_load_n (row + j, n - j), by), most));
+      v16 e = v16_exp (v16_sub (v16_mul (v16_load (row + j), by), most));
 
       e = v16_select (m16_first (n - j), e, v16_zero ());
       lane = v16_add (lane, e);
@@ -177,93 +173,82 @@ exponentials (float *row, size_t n, float scale, float *m)
   return v16_sum (lane);
 }
 
+/* Exponentials of the strip's scores; FACTORS: 1 / their sums.  First all maxima, so that no row waits for its own.  */
 static void
-softmax_strip (struct forward *f, const struct strip *s)
+softmax_strip (const struct forward *f, const struct strip *s, float *factors)
 {
-  float scale = score_scale (f->heads.head_dim), m;
+  float most[MM_MR];
 
-  for (size_t h = 0; h < s->outer; h++)
-    for (size_t t = 0; t < s->inner; t++)
-      {
-        size_t r = h * s->inner + t, n = visible (f, s, t);
-        size_t query = f->n_queries == 1 ? s->i : s->i + t;
-        size_t head = f->head0 + s->h + (f->n_queries == 1 ? t : h);
-        size_t row = f->part->segment.q0 + query;
-        float *scores = f->scores + r * f->ld;
+  for (size_t r = 0; r < s->rows; r++)
+    most[r] = lanes_max (f->scores + r * f->ld, visible (f, s, r)) * f->scale;     /* rounding keeps the order */
+  for (size_t r = 0; r < s->rows; r++)
+    {
+      size_t n = visible (f, s, r);
+      float *row = f->scores + r * f->ld;
 
-        f->factors[r] = 1 / exponentials (scores, n, scale, &m);
-        zero_row (scores, n, s->n_keys);
-        if (f->stats)
-          {
-            f->stats[2 * (row * f->heads.n_heads + head)] = m;
-            f->stats[2 * (row * f->heads.n_heads + head) + 1] = f->factors[r];
-          }
-      }
+      factors[r] = 1 / exponentials (row, n, f->scale, most[r]);
+      if (round_up (n, 16) < s->n_keys)
+        v16_store (row + round_up (n, 16), v16_zero ());
+    }
+  for (size_t r = 0; f->stats && r < s->rows; r++)
+    {
+      size_t query = f->part->segment.q0 + query_of (f, s, r);
+      float *stats = f->stats + 2 * (query * f->heads.n_heads + head_of (f, s, r));
+
+      stats[0] = most[r];
+      stats[1] = factors[r];
+    }
 }
 
 /* Go on with the sums over the keys [FROM, TO).  */
 static void
 add_values (struct forward *f, const struct strip *s, size_t from, size_t to)
 {
-  const float *panels = value_panels (f, from, to);
+  const float *values = value_rows (f, from, to);
 
   for (size_t d = 0; d < f->width; d += MM_NR)
-    for (size_t h = 0; h < s->outer; h++)
-      for (size_t t = 0; t < s->inner; t += MM_MR)
-        {
-          size_t rows = least (s->inner - t, MM_MR), r = h * s->inner + t;
-          size_t end = least (visible (f, s, t + rows - 1), to);
-          float *sums = f->sums + r * f->width + d;
+    tile (f, s, MM_NR, to - from, f->scores + from, f->ld, values + d, f->width, from ? f->sums + d : NULL,
+          f->sums + d, f->width);
+}
 
-          if (from < end)
-            mm_kernel (gemm_tile) (rows, MM_NR, end - from, f->scores + r * f->ld + from, f->ld, 1,
-                                   panels + d * f->value_stride, MM_NR, from ? sums : NULL, f->width, sums,
-                                   f->width);
-        }
+/* While strip AT runs: the next one's rows and its share of what the next part begins with.  */
+static void
+look_ahead (struct forward *f, size_t at)
+{
+  f->ahead = (struct ahead) { .hd = f->hd };
+  add_next_keys (&f->ahead, f->part, f->k, f->v, at, f->n_strips);
+  if (at + 1 < f->n_strips)
+    {
+      struct strip next = strip_at (f, at + 1);
+      size_t row = f->part->segment.q0 + next.i;
+
+      add_ahead (&f->ahead, f->o, row, f->head0 + next.h, next.rows, true);
+      add_ahead (&f->ahead, f->q, row, f->head0 + next.h, next.rows, false);
+    }
+  spread_ahead (&f->ahead, pieces (strip_at (f, at).n_keys, MM_NR));
 }
 
 static void
-finish_strip (struct forward *f, const struct strip *s)
+run_strip (struct forward *f, const struct strip *s)
 {
-  size_t hd = f->heads.head_dim;
+  size_t step = f->single ? BLOCK : s->n_keys;
+  float factors[MM_MR];
 
-  for (size_t h = 0; h < s->outer; h++)
-    for (size_t t = 0; t < s->inner; t++)
-      {
-        size_t r = h * s->inner + t;
-        size_t query = f->n_queries == 1 ? s->i : s->i + t;
-        size_t head = f->head0 + s->h + (f->n_queries == 1 ? t : h);
-
-        finish_row (f->sums + r * f->width, f->factors[r],
-                    f->o.data + (f->part->segment.q0 + query) * f->o.ld + head * hd, hd);
-      }
-}
-
-/* Queries [I, I + N) of HEADS heads from H.  */
-static void
-run_strip (struct forward *f, size_t i, size_t n, size_t h, size_t heads)
-{
-  bool one = f->n_queries == 1;
-  struct strip s = { .i = i, .h = h, .outer = one ? 1 : heads, .inner = one ? heads : n,
-                     .a_outer = f->heads.head_dim, .a_row = one ? f->heads.head_dim : f->q.ld };
-  size_t step;
-
-  s.n_keys = visible (f, &s, n - 1);
-  step = f->single ? BLOCK : s.n_keys;
-  score_strip (f, &s);
-  softmax_strip (f, &s);
-  for (size_t from = 0; from < s.n_keys; from += step)
-    add_values (f, &s, from, least (from + step, s.n_keys));
-  finish_strip (f, &s);
+  score_strip (f, s);
+  softmax_strip (f, s, factors);
+  for (size_t from = 0; from < s->n_keys; from += step)
+    add_values (f, s, from, least (from + step, s->n_keys));
+  for (size_t r = 0; r < s->rows; r++)
+    finish_row (f->sums + r * f->width, factors[r],
+                f->o.data + (f->part->segment.q0 + query_of (f, s, r)) * f->o.ld + head_of (f, s, r) * f->hd, f->hd);
 }
 
 size_t
 mm_kernel (attention_scratch) (struct mm_heads heads, const struct mm_attention_part *part)
 {
-  struct forward f = { .heads = heads };
+  struct forward f = { .heads = heads, .part = part };
 
-  cut (&f, part->q_to - part->q_from, part->segment.n_k);
-  return lay_out (&f, part->segment.n_k, NULL);
+  return lay_out (&f, NULL);
 }
 
 void
@@ -272,12 +257,13 @@ mm_kernel (attention) (struct mm_heads heads, struct mm_mat q, struct mm_mat k, 
                        float *scratch)
 {
   struct forward f = { .heads = heads, .q = q, .k = k, .v = v, .o = o, .part = part, .stats = stats };
-  const struct mm_segment *s = &part->segment;
 
-  cut (&f, part->q_to - part->q_from, s->n_k);
-  lay_out (&f, s->n_k, scratch);
-  f.head0 = part->kv_head * f.group;
-  for (size_t i = part->q_from; i < part->q_to; i += f.n_queries)
-    for (size_t h = 0; h < f.group; h += f.n_heads)
-      run_strip (&f, i, least (f.n_queries, part->q_to - i), h, least (f.n_heads, f.group - h));
+  lay_out (&f, scratch);
+  for (size_t at = 0; at < f.n_strips; at++)
+    {
+      struct strip s = strip_at (&f, at);
+
+      look_ahead (&f, at);
+      run_strip (&f, &s);
+    }
 }

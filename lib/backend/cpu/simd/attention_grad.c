@@ -1,13 +1,25 @@
-/* attention_grad.c -- the gradient of attention by strips of queries.
+/* attention_grad.c -- the gradient of attention by strips of queries and blocks of keys.
    SPDX-License-Identifier: Apache-2.0
 
-   For each head of the group and each strip, ascending: on tiles of a panel of keys probabilities P again,
-   a = do v and S = P (a - D); then dq = S k at once, while dk and dv of the group's keys go on with their chains
-   over (head, query): their float32 sums stay in scratch between strips.  */
+   A span of keys, whose sums stay in the second cache, meets the strips of all heads of the group, ascending.  A strip
+   walks over the span in blocks that stay in the first cache: probabilities P again, a = do v and S = P (a - D), then
+   dq of the strip, dk and dv of the block go on with their chains, whose float32 sums wait in scratch, and dq's in dq
+   itself from one span to the next.  */
 
 #include "attention.h"
 
-enum { MOST_QUERIES = 56 };
+enum
+{
+  STRIP = 64,                   /* queries */
+  BLOCK = 64,                   /* keys: a multiple of MM_NR */
+  SPAN = 512                    /* keys: a multiple of BLOCK */
+};
+
+/* Numbers of one query: of its softmax, and D.  */
+struct query
+{
+  float m, u, d;
+};
 
 struct backward
 {
@@ -16,30 +28,29 @@ struct backward
   const float *stats;
   const struct mm_attention_part *part;
   size_t hd, width;             /* head_dim; the same rounded up to panels */
-  size_t ld;                    /* of scores */
-  size_t n_queries;             /* of a strip, at most */
-  size_t n_keys;                /* with room in scratch */
-  float *p, *s;                 /* [n_queries][ld] */
-  float *keys_t, *values_t;     /* panels of keys: [n_keys / MM_NR][hd][MM_NR] */
-  float *keys;                  /* panels of head_dim: [width / MM_NR][n_keys][MM_NR] */
-  float *sum_k, *sum_v;         /* [n_keys][width] */
-  float *queries, *d_os;        /* panels of head_dim: [width / MM_NR][n_queries][MM_NR] */
+  float scale;
+  float *keys_t, *values_t;     /* of the span, panels of keys: [SPAN / MM_NR][hd][MM_NR] */
+  float *keys;                  /* [SPAN][width] */
+  float *sum_k, *sum_v;         /* [SPAN][width] */
+  float *queries, *d_os;        /* of the strip: [STRIP][width] */
+  float *sum_q;                 /* [STRIP][width] */
+  float *p, *s;                 /* of the block: [STRIP][BLOCK] */
+  struct query numbers[STRIP];
+  struct ahead ahead;
 };
 
-/* One pass over strips: dq of all the strip's queries (WANT_Q), dk and dv of the keys [k_from, k_to)
-   (empty: none), which meet the queries from FIRST to LAST.  Scores are computed from key LOW on.  */
-struct pass
+/* Keys [FROM, TO) and the queries [FIRST, LAST) that see some of them, for dq (WANT_Q) and for dk and dv (WANT_K).  */
+struct span
 {
-  bool want_q;
-  size_t k_from, k_to;
+  size_t from, to;
   size_t first, last;
-  size_t low;
+  bool want_q, want_k;
 };
 
-/* N queries from I of head H, and the keys from the pass's LOW to HIGH that they see.  */
+/* N queries from I of head H.  */
 struct strip
 {
-  size_t h, i, n, high;
+  size_t h, i, n;
 };
 
 /* ---- scratch ---- */
@@ -47,26 +58,24 @@ struct strip
 static size_t
 lay_out (struct backward *b, float *scratch)
 {
-  size_t fit, size = 0;
+  size_t size = 0, span = least (round_up (b->part->segment.n_k, MM_NR), SPAN);
 
   b->hd = b->heads.head_dim;
   b->width = round_up (b->hd, MM_NR);
-  b->n_keys = round_up (b->part->segment.n_k, MM_NR);
-  b->ld = score_ld (b->n_keys);
-  fit = STRIP_FLOATS / (2 * b->ld) / MM_MR * MM_MR;
-  b->n_queries = fit < MM_MR ? MM_MR : least (fit, MOST_QUERIES / MM_MR * MM_MR);
+  b->scale = score_scale (b->hd);
 
 #define TAKE(pointer, count) \
   do { pointer = scratch ? scratch + size : NULL; size += round_up (count, 16); } while (0)
-  TAKE (b->p, b->n_queries * b->ld);
-  TAKE (b->s, b->n_queries * b->ld);
-  TAKE (b->keys_t, b->n_keys * b->hd);
-  TAKE (b->values_t, b->n_keys * b->hd);
-  TAKE (b->keys, b->n_keys * b->width);
-  TAKE (b->sum_k, b->n_keys * b->width);
-  TAKE (b->sum_v, b->n_keys * b->width);
-  TAKE (b->queries, b->n_queries * b->width);
-  TAKE (b->d_os, b->n_queries * b->width);
+  TAKE (b->keys_t, span * b->hd);
+  TAKE (b->values_t, span * b->hd);
+  TAKE (b->keys, span * b->width);
+  TAKE (b->sum_k, span * b->width);
+  TAKE (b->sum_v, span * b->width);
+  TAKE (b->queries, STRIP * b->width);
+  TAKE (b->d_os, STRIP * b->width);
+  TAKE (b->sum_q, STRIP * b->width);
+  TAKE (b->p, STRIP * BLOCK);
+  TAKE (b->s, STRIP * BLOCK);
 #undef TAKE
   return size;
 }
@@ -84,46 +93,25 @@ key_row (const struct backward *b, struct mm_mat m, size_t j)
   return m.data + (b->part->segment.k0 + j) * m.ld + b->part->kv_head * b->hd;
 }
 
-/* Pack the keys and values [LOW, HIGH), LOW a multiple of MM_NR.  */
-static void
-pack_keys (struct backward *b, const struct pass *pass, size_t high)
-{
-  size_t low = pass->low;
+/* ---- a block ---- */
 
-  if (low >= high)
-    return;
-  mm_kernel (gemm_pack) (key_row (b, b->k, low), b->k.ld, true, b->hd, high - low, b->keys_t + low * b->hd);
-  mm_kernel (gemm_pack) (key_row (b, b->v, low), b->v.ld, true, b->hd, high - low,
-                         b->values_t + low * b->hd);
-  if (pass->want_q)
-    pack_head (key_row (b, b->k, low), b->k.ld, b->hd, high - low, b->keys, b->n_keys, low);
-}
-
-/* ---- a strip ---- */
-
-/* Numbers of one query: of its softmax, and D.  */
-struct query
-{
-  float m, u, d;
-};
-
-static struct query
-query_numbers (const struct backward *b, size_t i, size_t h)
-{
-  const float *stats = b->stats + 2 * ((b->part->segment.q0 + i) * b->heads.n_heads + h);
-
-  return (struct query) { stats[0], stats[1],
-                          lanes_dot (query_row (b, b->d_o, i, h), query_row (b, b->o, i, h), b->hd) };
-}
-
-/* From t and a of MM_NR keys to p and s; +0 where the query sees only the first N.  */
 MM_INLINE void
-probabilities (v16 scale, const struct query *q, const float *t, const float *a, size_t n, float *p, float *s)
+tile (struct backward *b, size_t rows, size_t cols, size_t k, const float *x, size_t x_row, size_t x_step,
+      const float *y, size_t y_step, const float *start, size_t start_ld, float *z, size_t z_ld)
+{
+  mm_kernel (gemm_tile) (rows, cols, k, x, x_row, x_step, y, y_step, start, start_ld, z, z_ld);
+  ask_ahead (&b->ahead);
+}
+
+/* From t and a of COLS keys, whole registers, to p and s; +0 where the query sees only the first N.  */
+MM_INLINE void
+probabilities (v16 scale, const struct query *q, const float *t, const float *a, size_t cols, size_t n, float *p,
+               float *s)
 {
   v16 m = v16_set1 (q->m), u = v16_set1 (q->u), d = v16_set1 (q->d);
 
 #pragma GCC unroll 2
-  for (size_t l = 0; l < MM_NR; l += 16)
+  for (size_t l = 0; l < cols; l += 16)
     {
       v16 pl = v16_mul (v16_exp (v16_sub (v16_mul (v16_load (t + l), scale), m)), u);
       v16 sl = v16_mul (pl, v16_sub (v16_load (a + l), d));
@@ -140,126 +128,226 @@ probabilities (v16 scale, const struct query *q, const float *t, const float *a,
     }
 }
 
-/* P and S of ROWS queries from T of the strip on, whose numbers are QUERIES, and the panel of keys from J on: t = q k
-   and a = do v on tiles that stay in the first cache, then their probabilities.  */
+/* P and S of ROWS queries from T of the strip on and the panel of keys from J on, at P and S: t = q k and a = do v on
+   tiles, no wider than what some query sees, then their probabilities.  */
 static void
-probability_tile (const struct backward *b, const struct pass *pass, const struct strip *strip, size_t t, size_t rows,
-                  size_t j, const struct query *queries)
+probability_tile (struct backward *b, const struct span *span, const struct strip *strip, size_t t, size_t rows,
+                  size_t j, float *p, float *s)
 {
   float scores[MM_MR * MM_NR] __attribute__ ((__aligned__ (64))), a[MM_MR * MM_NR] __attribute__ ((__aligned__ (64)));
-  size_t i = strip->i + t, at = t * b->ld + j - pass->low;
-  v16 scale = v16_set1 (score_scale (b->hd));
+  size_t i = strip->i + t, cols = i + rows <= j ? 0 : least (round_up (i + rows - j, 16), MM_NR);
+  v16 scale = v16_set1 (b->scale);
 
-  if (j >= i + rows)            /* nobody sees them */
+  if (cols > 0)
     {
-      for (size_t r = 0; r < rows; r++)
-        {
-          zero_row (b->p + at + r * b->ld, 0, MM_NR);
-          zero_row (b->s + at + r * b->ld, 0, MM_NR);
-        }
-      return;
+      tile (b, rows, cols, b->hd, b->queries + t * b->width, b->width, 1,
+                             b->keys_t + (j - span->from) * b->hd, MM_NR, NULL, 0, scores, MM_NR);
+      tile (b, rows, cols, b->hd, b->d_os + t * b->width, b->width, 1,
+                             b->values_t + (j - span->from) * b->hd, MM_NR, NULL, 0, a, MM_NR);
     }
-  mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->q, i, strip->h), b->q.ld, 1, b->keys_t + j * b->hd, MM_NR,
-                         NULL, 0, scores, MM_NR);
-  mm_kernel (gemm_tile) (rows, MM_NR, b->hd, query_row (b, b->d_o, i, strip->h), b->d_o.ld, 1, b->values_t + j * b->hd,
-                         MM_NR, NULL, 0, a, MM_NR);
-  for (size_t r = 0; r < rows; r++)
-    probabilities (scale, &queries[r], scores + r * MM_NR, a + r * MM_NR, i + r + 1 < j ? 0 : i + r + 1 - j,
-                   b->p + at + r * b->ld, b->s + at + r * b->ld);
+  for (size_t r = 0; r < rows; r++, p += BLOCK, s += BLOCK)
+    {
+      probabilities (scale, &b->numbers[t + r], scores + r * MM_NR, a + r * MM_NR, cols,
+                     i + r + 1 < j ? 0 : i + r + 1 - j, p, s);
+      for (size_t l = cols; l < MM_NR; l += 16)
+        {
+          v16_store (p + l, v16_zero ());
+          v16_store (s + l, v16_zero ());
+        }
+    }
 }
 
+/* dq of the strip goes on with the block of N keys from J on.  */
 static void
-probability_strip (const struct backward *b, const struct pass *pass, const struct strip *strip)
+add_to_queries (struct backward *b, const struct span *span, const struct strip *strip, size_t j, size_t n)
 {
-  struct query queries[MOST_QUERIES];
-
-  for (size_t t = 0; t < strip->n; t++)
-    queries[t] = query_numbers (b, strip->i + t, strip->h);
-  for (size_t j = pass->low; j < strip->high; j += MM_NR)
-    for (size_t t = 0; t < strip->n; t += MM_MR)
-      probability_tile (b, pass, strip, t, least (strip->n - t, MM_MR), j, queries + t);
-}
-
-static void
-grad_queries (const struct backward *b, const struct strip *strip)
-{
-  float sums[MM_MR * MM_NR];
-
   for (size_t t = 0; t < strip->n; t += MM_MR)
-    for (size_t d = 0; d < b->width; d += MM_NR)
+    for (size_t d = 0; d < b->width && strip->i + least (t + MM_MR, strip->n) > j; d += MM_NR)
       {
         size_t rows = least (strip->n - t, MM_MR);
+        float *sums = b->sum_q + t * b->width + d;
 
-        mm_kernel (gemm_tile) (rows, MM_NR, strip->i + t + rows, b->s + t * b->ld, b->ld, 1,
-                               b->keys + d * b->n_keys, MM_NR, NULL, 0, sums, MM_NR);
-        for (size_t r = 0; r < rows; r++)
-          finish_row (sums + r * MM_NR, score_scale (b->hd),
-                      query_row (b, b->dq, strip->i + t + r, strip->h) + d, least (b->hd - d, MM_NR));
-      }
-}
-
-/* Go on with the chains SUM of the keys [FROM, TO) over the strip's queries: WEIGHTS (P or S) times the
-   packed ROWS.  A tile's chains start at the first query that sees one of its keys.  */
-static void
-add_to_keys (const struct backward *b, const struct pass *pass, const struct strip *strip,
-             const float *weights, const float *rows, float *sum)
-{
-  size_t from = pass->k_from, to = least (pass->k_to, strip->high);
-
-  for (size_t j = from; j < to; j += MM_MR)
-    for (size_t d = 0; d < b->width; d += MM_NR)
-      {
-        size_t skip = j > strip->i ? j - strip->i : 0;
-        float *tile = sum + (j - from) * b->width + d;
-
-        mm_kernel (gemm_tile) (least (to - j, MM_MR), MM_NR, strip->n - skip,
-                               weights + skip * b->ld + j - pass->low, 1, b->ld,
-                               rows + d * b->n_queries + skip * MM_NR, MM_NR, tile, b->width, tile,
+        tile (b, rows, MM_NR, least (strip->i + t + rows - j, n), b->s + t * BLOCK, BLOCK, 1,
+                               b->keys + (j - span->from) * b->width + d, b->width, j > 0 ? sums : NULL, b->width, sums,
                                b->width);
       }
 }
 
+/* SUM of the block goes on over the strip's queries: WEIGHTS (P or S) times their ROWS.  A tile's chains start at the
+   first query that sees one of its keys.  */
 static void
-run_strip (struct backward *b, const struct pass *pass, const struct strip *strip)
+add_to_keys (struct backward *b, const struct strip *strip, size_t j, size_t n, const float *weights,
+             const float *rows, float *sum)
 {
-  probability_strip (b, pass, strip);
-  if (pass->want_q)
-    grad_queries (b, strip);
-  if (pass->k_from >= pass->k_to)
-    return;
-  pack_head (query_row (b, b->q, strip->i, strip->h), b->q.ld, b->hd, strip->n, b->queries, b->n_queries, 0);
-  pack_head (query_row (b, b->d_o, strip->i, strip->h), b->d_o.ld, b->hd, strip->n, b->d_os,
-             b->n_queries, 0);
-  add_to_keys (b, pass, strip, b->s, b->queries, b->sum_k);
-  add_to_keys (b, pass, strip, b->p, b->d_os, b->sum_v);
+  for (size_t at = 0; at < n; at += MM_MR)
+    for (size_t d = 0; d < b->width; d += MM_NR)
+      {
+        size_t skip = j + at > strip->i ? j + at - strip->i : 0;
+        float *sums = sum + at * b->width + d;
+
+        tile (b, least (n - at, MM_MR), MM_NR, strip->n - skip, weights + skip * BLOCK + at, 1, BLOCK,
+                               rows + skip * b->width + d, b->width, sums, b->width, sums, b->width);
+      }
 }
 
-/* ---- a part ---- */
+static void
+run_block (struct backward *b, const struct span *span, const struct strip *strip, size_t j, size_t n)
+{
+  size_t at = (j - span->from) * b->width;
+
+  for (size_t l = 0; l < n; l += MM_NR)
+    for (size_t t = 0; t < strip->n; t += MM_MR)
+      probability_tile (b, span, strip, t, least (strip->n - t, MM_MR), j + l, b->p + t * BLOCK + l,
+                        b->s + t * BLOCK + l);
+  if (span->want_q)
+    add_to_queries (b, span, strip, j, n);
+  if (span->want_k)
+    {
+      add_to_keys (b, strip, j, n, b->s, b->queries, b->sum_k + at);
+      add_to_keys (b, strip, j, n, b->p, b->d_os, b->sum_v + at);
+    }
+}
+
+/* ---- a strip ---- */
 
 static void
-run_pass (struct backward *b, const struct pass *pass)
+begin_strip (struct backward *b, const struct span *span, const struct strip *strip)
 {
-  size_t group = b->heads.n_heads / b->heads.n_kv_heads, n_keys = pass->k_to - pass->k_from;
+  size_t i = strip->i, h = strip->h;
+
+  copy_rows (query_row (b, b->q, i, h), b->q.ld, b->hd, strip->n, b->queries, b->width);
+  copy_rows (query_row (b, b->d_o, i, h), b->d_o.ld, b->hd, strip->n, b->d_os, b->width);
+  if (span->want_q && span->from > 0)
+    copy_rows (query_row (b, b->dq, i, h), b->dq.ld, b->hd, strip->n, b->sum_q, b->width);
+  for (size_t t = 0; t < strip->n; t++)
+    {
+      const float *stats = b->stats + 2 * ((b->part->segment.q0 + i + t) * b->heads.n_heads + h);
+
+      b->numbers[t] = (struct query) { stats[0], stats[1],
+                                       lanes_dot (b->d_os + t * b->width, query_row (b, b->o, i + t, h), b->hd) };
+    }
+}
+
+static void
+end_queries (const struct backward *b, const struct span *span, const struct strip *strip)
+{
+  for (size_t t = 0; t < strip->n; t++)
+    {
+      float *dq = query_row (b, b->dq, strip->i + t, strip->h);
+
+      if (span->to > strip->i + t)
+        finish_row (b->sum_q + t * b->width, b->scale, dq, b->hd);
+      else
+        memcpy (dq, b->sum_q + t * b->width, b->hd * sizeof *dq);
+    }
+}
+
+/* Strip AT of the span.  */
+static struct strip
+strip_at (const struct backward *b, const struct span *span, size_t at)
+{
+  size_t group = b->heads.n_heads / b->heads.n_kv_heads, each = pieces (span->last - span->first, STRIP);
+  size_t i = span->first + at % each * STRIP;
+
+  return (struct strip) { b->part->kv_head * group + at / each, i, least (STRIP, span->last - i) };
+}
+
+/* While strip AT of N runs: the next one's rows, and of the span's end and of what comes after it a share.  */
+static void
+look_ahead (struct backward *b, const struct span *span, size_t at, size_t n)
+{
+  enum { TILES = 40 };          /* that a block has, or more */
+  const struct mm_segment *s = &b->part->segment;
+  struct strip strip = strip_at (b, span, at);
+  size_t blocks = pieces (least (span->to, strip.i + strip.n) - span->from, BLOCK), from, to;
+
+  b->ahead = (struct ahead) { .hd = b->hd };
+  if (span->want_k)
+    {
+      mm_share (span->to - span->from, 1, (int) at, (int) n, &from, &to);
+      add_ahead (&b->ahead, b->dk, s->k0 + span->from + from, b->part->kv_head, to - from, true);
+      add_ahead (&b->ahead, b->dv, s->k0 + span->from + from, b->part->kv_head, to - from, true);
+    }
+  if (span->to == s->n_k)
+    add_next_keys (&b->ahead, b->part, b->k, b->v, at, n);
+  if (at + 1 < n)
+    {
+      struct strip next = strip_at (b, span, at + 1);
+
+      if (span->want_q)
+        add_ahead (&b->ahead, b->dq, s->q0 + next.i, next.h, next.n, true);
+      add_ahead (&b->ahead, b->o, s->q0 + next.i, next.h, next.n, false);
+      add_ahead (&b->ahead, b->d_o, s->q0 + next.i, next.h, next.n, false);
+      add_ahead (&b->ahead, b->q, s->q0 + next.i, next.h, next.n, false);
+    }
+  spread_ahead (&b->ahead, TILES * blocks);
+}
+
+static void
+run_strip (struct backward *b, const struct span *span, const struct strip *strip)
+{
+  size_t end = least (span->to, strip->i + strip->n);
+
+  begin_strip (b, span, strip);
+  for (size_t j = span->from; j < end; j += BLOCK)
+    run_block (b, span, strip, j, least (BLOCK, end - j));
+  if (span->want_q)
+    end_queries (b, span, strip);
+}
+
+/* ---- a span ---- */
+
+static void
+begin_span (struct backward *b, const struct span *span)
+{
+  size_t n = span->to - span->from;
   v16 zero = v16_zero ();
 
-  pack_keys (b, pass, pass->want_q ? pass->last : pass->k_to);
-  for (size_t at = 0; at < n_keys * b->width; at += 16)
+  mm_kernel (gemm_pack) (key_row (b, b->k, span->from), b->k.ld, true, b->hd, n, b->keys_t);
+  mm_kernel (gemm_pack) (key_row (b, b->v, span->from), b->v.ld, true, b->hd, n, b->values_t);
+  if (span->want_q)
+    copy_rows (key_row (b, b->k, span->from), b->k.ld, b->hd, n, b->keys, b->width);
+  for (size_t at = 0; span->want_k && at < n * b->width; at += 16)
     {
       v16_store (b->sum_k + at, zero);
       v16_store (b->sum_v + at, zero);
     }
-  for (size_t h = b->part->kv_head * group; h < (b->part->kv_head + 1) * group; h++)
-    for (size_t i = pass->first; i < pass->last; i += b->n_queries)
-      {
-        struct strip strip = { .h = h, .i = i, .n = least (b->n_queries, pass->last - i) };
+}
 
-        strip.high = pass->want_q ? i + strip.n : least (i + strip.n, pass->k_to);
-        run_strip (b, pass, &strip);
-      }
-  for (size_t j = 0; j < n_keys; j++)
+static void
+end_keys (const struct backward *b, const struct span *span)
+{
+  for (size_t j = span->from; j < span->to; j++)
     {
-      finish_row (b->sum_k + j * b->width, score_scale (b->hd), key_row (b, b->dk, pass->k_from + j), b->hd);
-      finish_row (b->sum_v + j * b->width, 1, key_row (b, b->dv, pass->k_from + j), b->hd);
+      finish_row (b->sum_k + (j - span->from) * b->width, b->scale, key_row (b, b->dk, j), b->hd);
+      finish_row (b->sum_v + (j - span->from) * b->width, 1, key_row (b, b->dv, j), b->hd);
+    }
+}
+
+/* ALL: what to do for keys that may be more than a span.  */
+static void
+run_spans (struct backward *b, const struct span *all)
+{
+  size_t group = b->heads.n_heads / b->heads.n_kv_heads, n;
+
+  for (size_t from = all->from; from < all->to; from += SPAN)
+    {
+      struct span span = *all;
+
+      span.from = from;
+      span.to = least (from + SPAN, all->to);
+      span.first = all->first > from ? all->first : from;
+      begin_span (b, &span);
+      n = group * pieces (span.last - span.first, STRIP);
+      for (size_t at = 0; at < n; at++)
+        {
+          struct strip strip = strip_at (b, &span, at);
+
+          look_ahead (b, &span, at, n);
+          run_strip (b, &span, &strip);
+        }
+      if (span.want_k)
+        end_keys (b, &span);
     }
 }
 
@@ -281,19 +369,16 @@ mm_kernel (attention_grad) (struct mm_heads heads, struct mm_mat q, struct mm_ma
   struct backward b = { .heads = heads, .q = q, .k = k, .v = v, .o = o, .d_o = d_o, .dq = dq, .dk = dk,
                         .dv = dv, .stats = stats, .part = part };
   size_t n = part->segment.n_q;
-  struct pass queries = { .want_q = true, .first = part->q_from, .last = part->q_to };
-  struct pass keys = { .k_from = part->k_from, .k_to = part->k_to, .first = part->k_from, .last = n,
-                       .low = part->k_from / MM_NR * MM_NR };
-  struct pass both = { .want_q = true, .k_to = n, .last = n };
+  struct span queries = { .to = part->q_to, .first = part->q_from, .last = part->q_to, .want_q = true };
+  struct span keys = { .from = part->k_from, .to = part->k_to, .last = n, .want_k = true };
+  struct span both = { .to = n, .last = n, .want_q = true, .want_k = true };
 
   lay_out (&b, scratch);
   if (part->q_to - part->q_from == n && part->k_to - part->k_from == n)
-    run_pass (&b, &both);
+    run_spans (&b, &both);
   else
     {
-      if (part->q_from < part->q_to)
-        run_pass (&b, &queries);
-      if (part->k_from < part->k_to)
-        run_pass (&b, &keys);
+      run_spans (&b, &queries);
+      run_spans (&b, &keys);
     }
 }
