@@ -13,6 +13,9 @@
 
 #include <minimind/elementary.h>
 
+/* A function that a loop calls becomes part of it, for whichever processor the loop is.  */
+#define LOOP_BODY static inline __attribute__ ((always_inline))
+
 #define LN2 0x1.62e42fefa39efp-1
 #define LN2_HI 0x1.62e42fee00000p-1     /* 32 bits: n * LN2_HI is exact */
 #define LN2_LO 0x1.a39ef35793c76p-33
@@ -54,7 +57,7 @@ mm_split (double x, double *n)
 
    With f = m - 1 and s = f / (2 + f), log m = 2 s + s R, R = 2 (s^2/3 + s^4/5 + ...); |s| <= 0.1716,
    so only 2 s needs more than a double, and the division's remainder gives it.  */
-static inline void
+LOOP_BODY void
 mm_log_parts (double x, double scale, double *hi, double *lo)
 {
   enum { TERMS = 11 };          /* s^24 / 25 < 2^-65 */
@@ -72,7 +75,20 @@ mm_log_parts (double x, double scale, double *hi, double *lo)
   *lo += 2 * s - (*hi - big) + n * LN2_LO;
 }
 
-static inline void
+/* X / C as division rounds it, in three operations, which loops overlap.  C is an integer, 1 < C < 2^10; X is 0 or
+   2^-900 <= |X| < 2^900.  Markstein's correction (IBM J. Res. Dev. 34, 1990): Q is X / C within two units in the last
+   place, so that what is left of X has a dozen bits and FMA makes it exactly.  That times 1 / C misses the rest by
+   less than 2^-50 units, but X / C is at least 2^-11 units from the middle between two doubles: C times a middle, an
+   odd number of 54 bits, is no double, and differs from X by half a unit of Q or more.  */
+LOOP_BODY double
+mm_divide_by_small (double x, double c)
+{
+  double reciprocal = 1 / c, q = x * reciprocal;
+
+  return fma (fma (-q, c, x), reciprocal, q);
+}
+
+LOOP_BODY void
 mm_sincos_inline (double x, double *s, double *c)
 {
   double t = fma (x, TWO_BY_PI, ROUND), n = t - ROUND;
@@ -87,8 +103,8 @@ mm_sincos_inline (double x, double *s, double *c)
 #pragma GCC unroll 16
   for (int k = 16; k >= 2; k -= 2)
     {
-      sine = fma (sine, -z / (k * (k + 1)), 1);
-      cosine = fma (cosine, -z / ((k + 1) * (k + 2)), 1);
+      sine = fma (sine, mm_divide_by_small (-z, k * (k + 1)), 1);
+      cosine = fma (cosine, mm_divide_by_small (-z, (k + 1) * (k + 2)), 1);
     }
   sine *= r;
   cosine = fma (cosine, -z / 2, 1);

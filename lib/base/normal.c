@@ -2,7 +2,7 @@
    SPDX-License-Identifier: Apache-2.0
 
    A model of 26 million parameters begins with as many of them, so they are made in blocks, by loops that compilers
-   turn into vectors, once with the fma of the processor at hand and once without: the same bits.  */
+   turn into vectors, for the processor at hand: the same bits.  */
 
 #include <config.h>
 
@@ -23,7 +23,7 @@ unit (uint32_t high, uint32_t low)
 }
 
 /* STDDEV times the normals of the pairs that counters INDEX and on yield, as double.  */
-static inline __attribute__ ((always_inline)) void
+LOOP_BODY void
 make_block (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t index, double stddev, double x[2 * BLOCK])
 {
   static const double two_pi = 0x1.921fb54442d18p+2;
@@ -64,12 +64,21 @@ block_avx2 (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t index, do
 {
   make_block (seed, purpose, stream, index, stddev, x);
 }
+
+__attribute__ ((target ("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")))
+static void
+block_avx512 (uint64_t seed, uint32_t purpose, uint32_t stream, uint64_t index, double stddev, double x[2 * BLOCK])
+{
+  make_block (seed, purpose, stream, index, stddev, x);
+}
 #endif
 
 static block_fn *
 choose_block (void)
 {
 #if defined __x86_64__
+  if (__builtin_cpu_supports ("avx512dq") && __builtin_cpu_supports ("avx512vl"))
+    return block_avx512;
   if (__builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma"))
     return block_avx2;
 #endif

@@ -12,6 +12,7 @@
 
 #include <minimind/elementary.h>
 
+#include "../../lib/base/elementary_double.h"
 #include "../tap.h"
 
 static float
@@ -178,6 +179,26 @@ test_sincos (void)
 }
 
 /* FNV-1a over the results of all functions: the same on every machine.  */
+/* As division rounds, for all divisors and numbers of all kinds: near multiples of the divisor, few bits, many.  */
+static void
+test_divide_by_small (void)
+{
+  uint64_t state = 5;
+  bool same = true;
+
+  for (int c = 2; c < 1024; c++)
+    for (int i = 0; i < 300; i++)
+      {
+        double x = next_uniform (&state, -1, 1), near = c * next_uniform (&state, 1, 2);
+        double few = ldexp (floor (ldexp (x, i % 50)), -i), tries[] = { x, near, nextafter (near, 0),
+                                                                        nextafter (near, 9999), few, ldexp (x, -800) };
+
+        for (size_t t = 0; t < sizeof tries / sizeof *tries; t++)
+          same = same && mm_divide_by_small (tries[t], c) == tries[t] / c;
+      }
+  ok (same, "divided by small integers as division rounds");
+}
+
 static void
 test_bits (void)
 {
@@ -208,6 +229,7 @@ main (void)
   test_exp_log ();
   test_pow ();
   test_sincos ();
+  test_divide_by_small ();
   test_bits ();
   return tap_done ();
 }
