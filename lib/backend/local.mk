@@ -21,6 +21,7 @@ lib_libcore_a_SOURCES += \
   lib/backend/cpu/kernels_real.h \
   lib/backend/cpu/kernel_table.h \
   lib/backend/cpu/cpu.c \
+  lib/backend/cpu/memory.c \
   lib/backend/cpu/accumulate.c \
   lib/backend/cpu/adamw.c \
   lib/backend/cpu/attention.c \

@@ -1,17 +1,14 @@
-/* cpu.c -- the CPU backend: its table, its memory, and the choice of kernels at run time.
+/* cpu.c -- the CPU backend: its table, its threads, and the choice of kernels at run time.
    SPDX-License-Identifier: Apache-2.0  */
 
 #include <config.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <minimind/memory.h>
 
 #include "cpu.h"
-
-enum { HUGE_PAGE = 2 << 20 };
 
 /* ---- which kernels ---- */
 
@@ -74,88 +71,7 @@ choose_kernels (const struct mm_cpu_kernels **kernels)
   return mm_fail (MM_EUSAGE, "MM_CPU=%s: not in this build (it has %s)", want, mm_backend_list ());
 }
 
-/* ---- memory ---- */
-
-/* What stands before memory that is handed out.  */
-struct block
-{
-  void *base;                   /* what to give back */
-  size_t mapped;                /* bytes of it by mmap; 0: by malloc */
-};
-
-enum { BEFORE = 64 };           /* bytes for it, so that what follows is aligned */
-
-/* Whether BYTES are pages of their own.  Sanitizers watch the ends of what malloc gives: none are then.  */
-static bool
-is_mapped (size_t bytes)
-{
-#ifdef __SANITIZE_ADDRESS__
-  (void) bytes;
-  return false;
-#else
-  return bytes >= HUGE_PAGE;
-#endif
-}
-
-/* MAPPED bytes of fresh pages, huge ones where possible: these must be asked for before the first touch.  */
-static char *
-map_pages (size_t mapped, struct block *block)
-{
-  char *base = mmap (NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *p;
-
-  if (base == MAP_FAILED)
-    return NULL;
-  *block = (struct block) { base, mapped };
-  p = base + BEFORE;
-  p += -(uintptr_t) p % HUGE_PAGE;
-#ifdef MADV_HUGEPAGE
-  madvise (p, (mapped - (size_t) (p - base)) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#endif
-  return p;
-}
-
-/* Large blocks are fresh pages, which are zero and still to be touched; of small ones the contents are undefined.  */
-static mm_status
-get_memory (const char *what, size_t bytes, void **p)
-{
-  struct block block = { NULL, 0 };
-  size_t room;
-  char *found = NULL;
-
-  if (!__builtin_add_overflow (bytes, BEFORE + HUGE_PAGE, &room))
-    {
-      if (is_mapped (bytes))
-        found = map_pages (room, &block);
-      else if (posix_memalign (&block.base, BEFORE, bytes + BEFORE) == 0)
-        found = (char *) block.base + BEFORE;
-    }
-  *p = found;
-  if (!found)
-    return mm_fail (MM_ENOMEM, "%s: no memory for %zu bytes", what, bytes);
-  memcpy (found - BEFORE, &block, sizeof block);
-  return MM_OK;
-}
-
-static void
-release_memory (void *p)
-{
-  struct block block;
-
-  if (!p)
-    return;
-  memcpy (&block, (char *) p - BEFORE, sizeof block);
-  if (block.mapped)
-    munmap (block.base, block.mapped);
-  else
-    free (block.base);
-}
-
-static void
-cpu_release (struct mm_backend *be, void *p)
-{
-  (void) be;
-  release_memory (p);
-}
+/* ---- memory that the host shares ---- */
 
 static mm_status
 cpu_put (struct mm_backend *be, void *device, const void *host, size_t bytes)
@@ -178,28 +94,6 @@ cpu_sync (struct mm_backend *be)
 {
   (void) be;                    /* operations return when they are done */
   return MM_OK;
-}
-
-mm_status
-mm_cpu_scratch (struct mm_backend *be, enum mm_cpu_scratch_part part, size_t count, size_t size, void *p)
-{
-  struct mm_cpu *cpu = mm_cpu_state (be);
-  size_t bytes;
-  mm_status st = MM_OK;
-
-  if (__builtin_mul_overflow (count, size, &bytes))
-    return mm_fail (MM_ENOMEM, "scratch: %zu times %zu bytes", count, size);
-  if (bytes > cpu->scratch_bytes[part])
-    {
-      release_memory (cpu->scratch[part]);
-      cpu->scratch[part] = NULL;
-      cpu->scratch_bytes[part] = 0;
-      st = get_memory ("scratch", bytes, &cpu->scratch[part]);
-      if (st == MM_OK)
-        cpu->scratch_bytes[part] = bytes;
-    }
-  *(void **) p = cpu->scratch[part];
-  return st;
 }
 
 /* ---- threads ---- */
@@ -251,41 +145,6 @@ mm_cpu_split_rows (struct mm_backend *be, size_t rows, size_t cols, mm_cpu_split
   mm_cpu_split (be, rows, cols < WORTH_A_THREAD ? WORTH_A_THREAD / (cols + 1) + 1 : 1, fn, job);
 }
 
-/* ---- memory that is touched ---- */
-
-static void
-clear (void *p, size_t from, size_t to)
-{
-  memset ((char *) p + from, 0, to - from);
-}
-
-static void
-touch (void *p, size_t from, size_t to)
-{
-  enum { PAGE = 4096 };         /* the smallest there is */
-
-  for (size_t i = from; i < to; i += PAGE)
-    ((volatile char *) p)[i] = 0;
-}
-
-/* The first touch of a page is the kernel's work, and most of a start: all threads do it.  */
-static mm_status
-cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p)
-{
-  mm_status st = get_memory (what, bytes, p);
-
-  if (st == MM_OK)
-    mm_cpu_split (be, bytes, HUGE_PAGE, is_mapped (bytes) ? touch : clear, *p);
-  return st;
-}
-
-static mm_status
-cpu_zero (struct mm_backend *be, void *device, size_t bytes)
-{
-  mm_cpu_split (be, bytes, HUGE_PAGE, clear, device);
-  return MM_OK;
-}
-
 /* ---- the table ---- */
 
 static void
@@ -297,7 +156,7 @@ cpu_close (struct mm_backend *be)
     return;
   mm_team_close (cpu->team);
   for (int i = 0; i < MM_N_SCRATCH; i++)
-    release_memory (cpu->scratch[i]);
+    mm_cpu_release (be, cpu->scratch[i]);
   free (cpu);
 }
 
@@ -329,11 +188,11 @@ const struct mm_backend_ops mm_cpu_ops = {
   .open = cpu_open,
   .close = cpu_close,
   .kernels = cpu_kernels,
-  .alloc = cpu_alloc,
-  .release = cpu_release,
+  .alloc = mm_cpu_alloc,
+  .release = mm_cpu_release,
   .put = cpu_put,
   .get = cpu_get,
-  .zero = cpu_zero,
+  .zero = mm_cpu_zero,
   .sync = cpu_sync,
   .peak = mm_cpu_peak,
   .limits = mm_cpu_limits,

@@ -27,6 +27,7 @@ struct mm_cpu
 {
   struct mm_team *team;
   const struct mm_cpu_kernels *kernels;
+  struct mm_cpu_region *shared; /* where memory of middle size is taken from */
   void *scratch[MM_N_SCRATCH];
   size_t scratch_bytes[MM_N_SCRATCH];
   double peak;                  /* FLOP/s; 0: not measured yet */
@@ -58,7 +59,11 @@ mm_mat_rows (struct mm_mat m, size_t from, size_t to)
   return (struct mm_mat) { m.data ? m.data + from * m.ld : NULL, to - from, m.cols, m.ld };
 }
 
-/* The entries of the table, each in the file of its name (the gradient's beside its operation).  */
+/* The entries of the table, each in the file of its name (the gradient's beside its operation), the first three in
+   memory.c.  */
+mm_status mm_cpu_alloc (struct mm_backend *be, const char *what, size_t bytes, void **p);
+void mm_cpu_release (struct mm_backend *be, void *p);
+mm_status mm_cpu_zero (struct mm_backend *be, void *device, size_t bytes);
 mm_status mm_cpu_weight_create (struct mm_backend *be, struct mm_weight *w);
 void mm_cpu_weight_free (struct mm_backend *be, struct mm_weight *w);
 mm_status mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values);
