@@ -50,6 +50,8 @@ class Mode:
         from transformers import LlamaConfig, LlamaForCausalLM
 
         kind, how, *adapter = name.split("-")
+        if kind == "bfloat16" and "AVX512" not in torch.backends.cpu.get_cpu_capability():
+            raise RuntimeError("left out: without instructions for bfloat16 a micro-batch takes minutes")
         self.torch, self.autocast = torch, kind == "bfloat16"
         self.model = LlamaForCausalLM(LlamaConfig(
             vocab_size=VOCAB, hidden_size=512, intermediate_size=1408, num_hidden_layers=8, num_attention_heads=8,
