@@ -9,6 +9,16 @@
 #include "documents_impl.h"
 #include "json_string.h"
 
+/* What to add where the value of SIZE bytes at START has no field: only the first value of all inputs was asked whether
+   it is a conversation.  Of values that are left out only the first is told of.  */
+static const char *
+hint_at_chat (const struct mm_documents *d, size_t size)
+{
+  if (!d->o.detect || d->counts.skipped > 0 || !d->o.detect (d->buffer + d->start, size))
+    return "";
+  return "; it looks like a conversation: these are read with --format=chat, without texts beside them";
+}
+
 /* The SIZE bytes at START are a value or a line with one: give its field, or all of it.  */
 static mm_status
 take (struct mm_documents *d, size_t size, unsigned flags)
@@ -39,7 +49,8 @@ take (struct mm_documents *d, size_t size, unsigned flags)
       return MM_OK;
     }
   if (strncmp (d->found.problem, "the field", 9) == 0)
-    snprintf (problem, sizeof problem, "%s (field \"%.100s\")", d->found.problem, d->o.field);
+    snprintf (problem, sizeof problem, "%s (field \"%.100s\")%s", d->found.problem, d->o.field,
+              hint_at_chat (d, size));
   else
     snprintf (problem, sizeof problem, "%s", d->found.problem);
   return documents_fail_or_skip (d, d->start + d->found.at, problem);

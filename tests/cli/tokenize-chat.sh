@@ -159,6 +159,11 @@ bad "tools under chatml" 'tools: chatml has no place' \
 { echo '['; echo "$good,"; echo '{"messages": []},'; echo "$good"; echo ']'; } >bad.json
 refused "in an array" 65 'bad.json: line 3: a conversation without turns' \
   minimind-tokenize --tokenizer=c.tokenizer.json bad.json -o x
+echo 'a text' >beside.txt && echo "$good" >beside.jsonl && echo '{"body": "a"}' >other.jsonl
+refused "beside a text" 65 'beside.jsonl: line 1, byte 1: .*looks like a conversation.* --format=chat' \
+  minimind-tokenize --tokenizer=c.tokenizer.json beside.txt beside.jsonl -o x
+refused "any other record beside one" 65 'other.jsonl: line 1, byte 1: the field is missing (field "text")$' \
+  minimind-tokenize --tokenizer=c.tokenizer.json beside.txt other.jsonl -o x
 printf '%s\n{"messages": "\377"}\n' "$good" >bad.jsonl
 refused "invalid UTF-8" 65 'bad.jsonl: line 2, byte 15: invalid UTF-8' minimind-tokenize --tokenizer=c.tokenizer.json bad.jsonl -o x
 ok "left out" encode --on-error=skip bad.jsonl -o utf8.tokens
