@@ -30,7 +30,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
       if (json_is_object (vocab)
           && mm_bpe_merges_read ("merges", middle + 1, size - (size_t) (middle + 1 - text), &merges) == MM_OK)
-        st = mm_known_write (k, "vocab", vocab, merges, false, &json, &config);
+        st = mm_known_write (k, "vocab", vocab, merges, false, NULL, NULL, &json, &config);
       json_decref (vocab);
       json_decref (merges);
     }

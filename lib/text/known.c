@@ -99,22 +99,33 @@ mm_known_of_file (const char *path, const char *sha256)
 
 /* ---- writing ---- */
 
-/* Add TEXT to the vocabulary unless it is there, and to ADDED with the id that it has.  */
+/* Tokens that are not in the vocabulary yet.  */
+struct elsewhere
+{
+  mm_known_find *find;          /* or NULL */
+  const void *arg;
+};
+
+/* Add TEXT to the vocabulary unless it is there, or WHERE says so, and to ADDED with the id that it has.  */
 static bool
-add_special (json_t *vocab, json_t *added, const char *text, int id)
+add_special (json_t *vocab, json_t *added, const struct elsewhere *where, const char *text, int id)
 {
   json_t *there = json_object_get (vocab, text);
+  int64_t found = there ? json_integer_value (there) : where->find ? where->find (where->arg, text) : -1;
 
-  if (!there && json_object_set_new (vocab, text, json_integer (id)) < 0)
-    return false;
-  return json_array_append_new (added, json_pack ("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
-                                                  there ? json_integer_value (there) : (json_int_t) id,
-                                                  "content", text, "single_word", 0, "lstrip", 0, "rstrip",
-                                                  0, "normalized", 0, "special", 1)) == 0;
+  if (!there && found < 0)
+    {
+      found = id;
+      if (json_object_set_new (vocab, text, json_integer (id)) < 0)
+        return false;
+    }
+  return json_array_append_new (added, json_pack ("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t) found,
+                                                  "content", text, "single_word", 0, "lstrip", 0, "rstrip", 0,
+                                                  "normalized", 0, "special", 1)) == 0;
 }
 
 static json_t *
-add_specials (const struct mm_known *k, json_t *vocab)
+add_specials (const struct mm_known *k, json_t *vocab, const struct elsewhere *where)
 {
   json_t *added = json_array ();
   char text[64];
@@ -129,7 +140,7 @@ add_specials (const struct mm_known *k, json_t *vocab)
           snprintf (text, sizeof text, "%.*s%d%s", (int) (mark - s->text), s->text, s->from + i, mark + 2);
         else
           snprintf (text, sizeof text, "%s", s->text);
-        good = add_special (vocab, added, text, s->id + i);
+        good = add_special (vocab, added, where, text, s->id + i);
       }
   if (good)
     return added;
@@ -151,22 +162,23 @@ pre_tokenizer (enum mm_pattern pattern)
 }
 
 mm_status
-mm_known_write (const struct mm_known *k, const char *name, json_t *vocab, json_t *merges,
-                bool whole_first, char **json, char **config)
+mm_known_write (const struct mm_known *k, const char *name, json_t *vocab, json_t *merges, bool whole_first,
+                mm_known_find *find, const void *arg, char **json, char **config)
 {
-  json_t *added = add_specials (k, vocab), *root, *settings;
+  json_t *tokens = vocab ? json_incref (vocab) : json_object (), *pairs = merges ? json_incref (merges) : json_array ();
+  json_t *added = add_specials (k, tokens, &(struct elsewhere) { find, arg }), *root, *settings;
   json_t *normalizer = k->nfc ? json_pack ("{s:s}", "type", "NFC") : json_null ();
   mm_status st;
 
   *json = *config = NULL;
   root = json_pack ("{s:s, s:n, s:n, s:o, s:o, s:o, s:n, s:{s:s, s:b, s:b, s:b}, "
-                    "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:O, s:O}}",
+                    "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
                     "version", "1.0", "truncation", "padding", "added_tokens", added, "normalizer",
                     normalizer, "pre_tokenizer", pre_tokenizer (k->pattern), "post_processor", "decoder",
                     "type", "ByteLevel", "add_prefix_space", 1, "trim_offsets", 1, "use_regex", 1, "model",
                     "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
                     "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges",
-                    (int) whole_first, "vocab", vocab, "merges", merges);
+                    (int) whole_first, "vocab", tokens, "merges", pairs);
   settings = json_pack ("{s:b, s:b, s:s?, s:b, s:s?, s:s}", "add_bos_token", 0, "add_prefix_space", 0,
                         "bos_token", k->bos, "clean_up_tokenization_spaces", 0, "eos_token", k->eos,
                         "tokenizer_class", "PreTrainedTokenizerFast");

@@ -10,6 +10,9 @@
 #define TEXT_KNOWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <jansson.h>
 
 #include <minimind/error.h>
@@ -42,27 +45,27 @@ const struct mm_known *mm_known_of_file (const char *path, const char *sha256);
 /* All names, for messages.  */
 #define MM_KNOWN_NAMES "gpt2, r50k_base, p50k_base, cl100k_base, o200k_base, qwen, llama3"
 
-/* What tiktoken calls a rank file, lines of a token in base64 and its rank, as the vocabulary and
-   merges of a tokenizer.json.  NAME stands in messages.  MM_EFORMAT.  */
-mm_status mm_bpe_ranks_read (const char *name, const char *text, size_t size, json_t **vocab,
-                         json_t **merges) MM_NODISCARD;
-
 /* Lines of merges.txt as a list of pairs in the words of a tokenizer.json.  MM_EFORMAT.  */
 mm_status mm_bpe_merges_read (const char *name, const char *text, size_t size,
                           json_t **merges) MM_NODISCARD;
 
-/* The texts of a tokenizer.json and of a tokenizer_config.json; the caller frees both.  VOCAB gets
-   K's special tokens.  A token that is a whole piece comes before merges where WHOLE_FIRST.  */
-mm_status mm_known_write (const struct mm_known *k, const char *name, json_t *vocab, json_t *merges,
-                          bool whole_first, char **json, char **config) MM_NODISCARD;
+/* The id of the token called NAME that the vocabulary will get, or -1.  */
+typedef int64_t mm_known_find (const void *arg, const char *name);
+
+/* The texts of a tokenizer.json and of a tokenizer_config.json; the caller frees both.  VOCAB gets K's special
+   tokens; it is the model's last member but MERGES.  Either may be NULL, empty: then the caller puts its items there,
+   and FIND (ARG) tells of them.  A token that is a whole piece comes before merges where WHOLE_FIRST.  */
+mm_status mm_known_write (const struct mm_known *k, const char *name, json_t *vocab, json_t *merges, bool whole_first,
+                          mm_known_find *find, const void *arg, char **json, char **config) MM_NODISCARD;
 
 /* Read PATH, the file of a tokenizer of any kind, as those two texts; *CONFIG is NULL where there is
    none.  *NAME and *CONFIG_NAME (or NULL) are the files' names, for messages; the caller frees all.  */
 mm_status mm_load_text (const char *path, char **json, size_t *json_size, char **config,
                         size_t *config_size, char **name, char **config_name) MM_NODISCARD;
 
-/* The same for what has no file of its own: TEXT is a rank file.  */
-mm_status mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text, size_t size,
-                         char **json, char **config) MM_NODISCARD;
+/* The same for what has no file of its own.  TEXT is what tiktoken calls a rank file, lines of a token in base64 and
+   its rank.  NAME stands in messages.  MM_EFORMAT.  */
+mm_status mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text, size_t size, char **json,
+                             char **config) MM_NODISCARD;
 
 #endif /* TEXT_KNOWN_H */

@@ -72,7 +72,8 @@ read_pair (const struct mm_known *k, const char *vocab_name, const char *merges_
     st = mm_fail (MM_EUSAGE, "%s: without <|endoftext|> it is not GPT-2's; say whose it is as NAME:FILE, with "
                   "NAME one of " MM_KNOWN_NAMES, vocab_name);
   if (st == MM_OK)
-    st = mm_known_write (k ? k : mm_known_named ("gpt2", 4), vocab_name, vocab, merges, false, json, config);
+    st = mm_known_write (k ? k : mm_known_named ("gpt2", 4), vocab_name, vocab, merges, false, NULL, NULL, json,
+                         config);
   json_decref (vocab);
   json_decref (merges);
   free (text);
@@ -103,21 +104,6 @@ try_pair (const struct mm_known *k, const char *path, char **json, char **config
 }
 
 /* ---- rank files ---- */
-
-mm_status
-mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text, size_t size, char **json,
-               char **config)
-{
-  json_t *vocab, *merges;
-  mm_status st = mm_bpe_ranks_read (name, text, size, &vocab, &merges);
-
-  *json = *config = NULL;
-  if (st == MM_OK)
-    st = mm_known_write (k, name, vocab, merges, true, json, config);
-  json_decref (vocab);
-  json_decref (merges);
-  return st;
-}
 
 /* Where the first character of TEXT is that is no white space; SIZE if there is none.  */
 static size_t

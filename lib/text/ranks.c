@@ -10,6 +10,8 @@
 
 #include <config.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,13 @@ struct token
   uint32_t size, rank;
 };
 
+/* Members of a JSON object or array, as text.  */
+struct items
+{
+  char *text;
+  size_t size, capacity;
+};
+
 struct ranks
 {
   const char *name;
@@ -36,7 +45,7 @@ struct ranks
   size_t n, capacity;
   uint32_t *slots;              /* by hash: places in TOKENS, or NONE */
   size_t mask;
-  json_t *vocab, *merges;
+  struct items vocab, merges;
 };
 
 static size_t
@@ -188,21 +197,69 @@ index_tokens (struct ranks *r)
 
 /* ---- rules ---- */
 
-static mm_status
-no_memory (const char *name)
+/* Append BYTES as a JSON string of the byte table, which has no character to escape but these two.  The items have
+   room for it.  */
+static void
+put_spelling (struct items *items, const char *bytes, size_t size)
 {
-  return mm_fail (MM_ENOMEM, "%s: out of memory", name);
+  char spelt[2 * TOKEN_BYTES + 1], *out = items->text + items->size;
+
+  mm_table_text (bytes, size, spelt);
+  *out++ = '"';
+  for (const char *p = spelt; *p; *out++ = *p++)
+    if (*p == '"' || *p == '\\')
+      *out++ = '\\';
+  *out++ = '"';
+  items->size = (size_t) (out - items->text);
+}
+
+static void
+put_text (struct items *items, const char *text)
+{
+  size_t size = strlen (text);
+
+  memcpy (items->text + items->size, text, size);
+  items->size += size;
+}
+
+/* Room for one more item that spells SIZE bytes, and the comma before it.  */
+static mm_status
+begin_item (struct items *items, size_t size)
+{
+  mm_status st = mm_grow ("ranks", &items->text, &items->capacity, items->size + 2 * size + 32, 1);
+
+  if (st == MM_OK && items->size > 0)
+    put_text (items, ",");
+  return st;
+}
+
+static mm_status
+add_token (struct ranks *r, const struct token *t)
+{
+  char rank[16];
+  mm_status st = begin_item (&r->vocab, t->size);
+
+  if (st < 0)
+    return st;
+  put_spelling (&r->vocab, t->bytes, t->size);
+  snprintf (rank, sizeof rank, ":%" PRIu32, t->rank);
+  put_text (&r->vocab, rank);
+  return MM_OK;
 }
 
 static mm_status
 add_rule (struct ranks *r, const char *bytes, size_t split, size_t size)
 {
-  char left[2 * TOKEN_BYTES + 1], right[2 * TOKEN_BYTES + 1];
+  mm_status st = begin_item (&r->merges, size);
 
-  mm_table_text (bytes, split, left);
-  mm_table_text (bytes + split, size - split, right);
-  return json_array_append_new (r->merges, json_pack ("[s, s]", left, right)) < 0 ? no_memory (r->name)
-                                                                                  : MM_OK;
+  if (st < 0)
+    return st;
+  put_text (&r->merges, "[");
+  put_spelling (&r->merges, bytes, split);
+  put_text (&r->merges, ",");
+  put_spelling (&r->merges, bytes + split, size - split);
+  put_text (&r->merges, "]");
+  return MM_OK;
 }
 
 /* Merge the bytes of T by the ranks below its own; returns how many parts are left, and where the
@@ -261,35 +318,84 @@ add_rules (struct ranks *r, const struct token *t)
   return st;
 }
 
-mm_status
-mm_bpe_ranks_read (const char *name, const char *text, size_t size, json_t **vocab, json_t **merges)
+/* ---- the whole ---- */
+
+/* Vocabulary and merges as text.  */
+static mm_status
+read_ranks (struct ranks *r, const char *text, size_t size)
 {
-  struct ranks r = { .name = name, .vocab = json_object (), .merges = json_array () };
-  char spelt[2 * TOKEN_BYTES + 1];
-  mm_status st = r.vocab && r.merges ? read_lines (&r, text, size) : no_memory (name);
+  mm_status st = read_lines (r, text, size);
 
   if (st == MM_OK)
-    st = index_tokens (&r);
-  for (size_t i = 0; st == MM_OK && i < r.n; i++)
+    st = index_tokens (r);
+  for (size_t i = 0; st == MM_OK && i < r->n; i++)
     {
-      const struct token *t = r.tokens + i;
-
-      mm_table_text (t->bytes, t->size, spelt);
-      if (json_object_set_new (r.vocab, spelt, json_integer (t->rank)) < 0)
-        st = no_memory (name);
-      else if (t->size > 1)
-        st = add_rules (&r, t);
+      st = add_token (r, r->tokens + i);
+      if (st == MM_OK && r->tokens[i].size > 1)
+        st = add_rules (r, r->tokens + i);
     }
+  return st;
+}
+
+/* The id of the token called NAME, or -1: names of special tokens are spelt as they are.  */
+static int64_t
+find_token (const void *arg, const char *name)
+{
+  uint32_t rank = rank_of (arg, name, strlen (name));
+
+  return rank == NONE ? -1 : (int64_t) rank;
+}
+
+/* Put the items into FRAME, the text of a tokenizer.json that ends with a vocabulary of special tokens alone and an
+   empty list of merges.  */
+static mm_status
+fill_frame (const struct ranks *r, const char *frame, char **json)
+{
+  static const char vocab[] = "\"vocab\":{", merges[] = "]}}";
+  const char *specials = NULL, *end = frame + strlen (frame) - strlen (merges);
+  char *out;
+  mm_status st = mm_alloc (r->name, strlen (frame) + r->vocab.size + r->merges.size + 2, 1, json);
+
+  if (st < 0)
+    return st;
+  /* The last one: the word may stand in the pattern or a special token.  */
+  for (const char *p = frame; (p = strstr (p, vocab)); p = specials)
+    specials = p + strlen (vocab);
+  out = mempcpy (*json, frame, (size_t) (specials - frame));
+  out = mempcpy (out, r->vocab.text, r->vocab.size);
+  if (*specials != '}')
+    *out++ = ',';
+  out = mempcpy (out, specials, (size_t) (end - specials));
+  if (r->merges.size > 0)
+    out = mempcpy (out, r->merges.text, r->merges.size);
+  strcpy (out, end);
+  return MM_OK;
+}
+
+mm_status
+mm_bpe_ranks_text (const struct mm_known *k, const char *name, const char *text, size_t size, char **json,
+                   char **config)
+{
+  struct ranks r = { .name = name };
+  char *frame = NULL;
+  mm_status st = read_ranks (&r, text, size);
+
+  *json = *config = NULL;
+  if (st == MM_OK)
+    st = mm_known_write (k, name, NULL, NULL, true, find_token, &r, &frame, config);
+  if (st == MM_OK)
+    st = fill_frame (&r, frame, json);
+  if (st < 0)
+    {
+      free (*config);
+      *config = NULL;
+    }
+  free (frame);
+  free (r.vocab.text);
+  free (r.merges.text);
   free (r.bytes);
   free (r.tokens);
   free (r.slots);
-  if (st < 0)
-    {
-      json_decref (r.vocab);
-      json_decref (r.merges);
-    }
-  *vocab = st < 0 ? NULL : r.vocab;
-  *merges = st < 0 ? NULL : r.merges;
   return st;
 }
 
@@ -299,7 +405,7 @@ mm_status
 mm_bpe_merges_read (const char *name, const char *text, size_t size, json_t **merges)
 {
   json_t *list = json_array ();
-  mm_status st = list ? MM_OK : no_memory (name);
+  mm_status st = list ? MM_OK : mm_fail (MM_ENOMEM, "%s: out of memory", name);
   size_t number = 1;
 
   for (size_t at = 0; st == MM_OK && at < size; number++)

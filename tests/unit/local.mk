@@ -58,6 +58,7 @@ tests_unit_pack_SOURCES = tests/unit/pack.c $(pack_sources)
 unit_tests += tests/unit/tokenizer
 unit_tests += tests/unit/text
 unit_tests += tests/unit/json_string
+unit_tests += tests/unit/rank_files
 unit_tests += tests/unit/vocabulary
 unit_tests += tests/unit/checkpoint
 unit_tests += tests/unit/telemetry

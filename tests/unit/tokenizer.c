@@ -411,86 +411,6 @@ test_files (void)
   json_decref (root);
 }
 
-/* ---- rank files, vocab.json with merges.txt ---- */
-
-/* Write TEXT to DIR/NAME.  */
-static void
-write_text (const char *dir, const char *name, const char *text)
-{
-  char path[256];
-
-  snprintf (path, sizeof path, "%s/%s", dir, name);
-  unlink (path);
-  if (mm_write_file (path, text, strlen (text)) < 0)
-    exit (99);
-}
-
-/* Loading PREFIX DIR/NAME, a file that holds TEXT, fails with STATUS and says WORDS.  */
-static bool
-load_fails (const char *dir, const char *prefix, const char *name, const char *text, mm_status status,
-            const char *words)
-{
-  struct mm_tokenizer *t;
-  char path[300];
-  mm_status st;
-
-  if (text)
-    write_text (dir, name, text);
-  snprintf (path, sizeof path, "%s%s/%s", prefix, dir, name);
-  st = mm_tokenizer_load (path, &t);
-  if (st != status || !strstr (mm_error_message (), words))
-    printf ("# %d %s\n", st, mm_error_message ());
-  mm_tokenizer_free (t);
-  return st == status && !t && strstr (mm_error_message (), words);
-}
-
-static void
-test_ranks (void)
-{
-  char dir[] = "/tmp/minimind.XXXXXX";
-
-  if (!mkdtemp (dir))
-    exit (99);
-  ok (load_fails (dir, "", "x.tiktoken", "YQ== 0\n", MM_EUSAGE, "say whose it is as NAME:FILE"),
-      "a rank file of no known name");
-  ok (load_fails (dir, "", "CL100K_base.tiktoken", "YQ== 0\n", MM_EUNSUP, "no token for 242 of the 256"),
-      "one whose name tells, without all bytes");
-  ok (load_fails (dir, "llama3:", "x.tiktoken", "YQ== 0\n", MM_EUNSUP, "no token for 242"),
-      "one whose encoding is given");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "", MM_EFORMAT, "x.tiktoken: the file is empty")
-      && load_fails (dir, "", "x.tiktoken", "\n", MM_EFORMAT, "the file is empty")
-      && load_fails (dir, "qwen:", "x.json", "", MM_EFORMAT, "the file is empty"), "an empty file");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== 0\nYQ=\n", MM_EFORMAT, "line 2: want a token"),
-      "a line without a rank");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "Y*== 0\n", MM_EFORMAT, "line 1: want a token"),
-      "what is no base64");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== 4194304\n", MM_EFORMAT, "line 1: want a token"),
-      "a rank that is too large");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== x\n", MM_EFORMAT, "line 1: want a token"),
-      "a rank that is no number");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== 1\nYg== 1\n", MM_EFORMAT, "two tokens have rank 1"),
-      "a rank that stands twice");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", "YQ== 1\nYQ== 2\n", MM_EFORMAT, "rank 2 stands twice"),
-      "a token that stands twice");
-  ok (load_fails (dir, "gpt2:", "x.tiktoken", " 5\n", MM_EFORMAT, "line 1"), "an empty token");
-  ok (load_fails (dir, "gpt2:", "a.json", "{\"model\": {}}", MM_EUSAGE, "says itself what it is"),
-      "a name for what needs none");
-  ok (load_fails (dir, "none:", "a.json", NULL, MM_ENOENT, "No such file"), "a name that is none");
-
-  ok (load_fails (dir, "", "vocab.json", "{\"a\": 0}", MM_ENOENT, "merges.txt"), "no merges.txt beside");
-  write_text (dir, "merges.txt", "#version: 0.2\na b c\n");
-  ok (load_fails (dir, "", "vocab.json", NULL, MM_EFORMAT, "merges.txt: line 2: want two parts"),
-      "a merge of three parts");
-  write_text (dir, "merges.txt", "#version: 0.2\r\n\r\na b\r\n");
-  ok (load_fails (dir, "", "merges.txt", NULL, MM_EUSAGE, "not GPT-2's"), "not GPT-2's vocabulary");
-  ok (load_fails (dir, "qwen:", "vocab.json", NULL, MM_EUNSUP, "no token for 242"),
-      "a vocabulary without all bytes");
-  ok (load_fails (dir, "", "vocab.json", "[]", MM_EFORMAT, "want an object"), "a list for a vocabulary");
-  ok (load_fails (dir, "", ".", NULL, MM_EFORMAT, "want an object"), "a folder that holds the two");
-  if (mm_remove_tree (dir) < 0)
-    exit (99);
-}
-
 /* ---- ids and bytes ---- */
 
 /* Do the ids of TEXT equal the N after it, ended by -1?  */
@@ -767,7 +687,6 @@ main (void)
   test_accepted ();
   test_roles ();
   test_files ();
-  test_ranks ();
   test_encode ();
   test_remembered ();
   test_tokens ();
