@@ -47,6 +47,7 @@ struct block
   uint64_t lengths[BLOCK_DOCUMENTS];    /* tokens */
   /* Either where it is asked for.  */
   uint8_t digests[BLOCK_DOCUMENTS][SURVEY_DIGEST], sha256[BLOCK_DOCUMENTS][MM_SHA256_SIZE];
+  bool held[BLOCK_DOCUMENTS];   /* chosen for validation */
 };
 
 struct worker
@@ -103,14 +104,15 @@ is_known (struct surveying *s, const uint8_t key[KEY])
   return false;
 }
 
-/* Document DOCUMENT has LENGTH tokens and these hashes.  */
+/* Document I of the block, which has LENGTH tokens, is hashed.  */
 static void
-decide (struct surveying *s, struct source *source, uint64_t document, uint64_t length,
-        const uint8_t digest[SURVEY_DIGEST], const uint8_t sha256[MM_SHA256_SIZE])
+decide (struct surveying *s, struct source *source, size_t i, uint64_t length)
 {
+  const struct block *b = s->block;
   struct corpus *c = s->corpus;
+  uint64_t document = b->first + i;
 
-  if (length > 0 && s->seen && is_known (s, sha256))
+  if (length > 0 && s->seen && is_known (s, b->sha256[i]))
     {
       source->duplicates++;
       source->duplicate_tokens += length;
@@ -121,7 +123,7 @@ decide (struct surveying *s, struct source *source, uint64_t document, uint64_t 
   source->tokens += length;
   if (length > 0)
     source->last_length = length;
-  if (s->choosing && survey_holds (c->config, digest))
+  if (s->choosing && b->held[i])
     {
       source->chosen_tokens += length;
       corpus_set_fate (c, document, FATE_VALIDATION);
@@ -155,7 +157,10 @@ hash_documents (const struct surveying *s, struct mm_sha256 *sha256, size_t from
       size_t size = (size_t) (b->begin[i + 1] - b->begin[i]);
 
       if (s->choosing)
-        put_digest (XXH3_128bits (ids, size), b->digests[i]);
+        {
+          put_digest (XXH3_128bits (ids, size), b->digests[i]);
+          b->held[i] = survey_holds (s->corpus->config, b->digests[i]);
+        }
       if (sha256)
         {
           mm_sha256_add (sha256, ids, size);
@@ -207,7 +212,7 @@ end_block (struct surveying *s, struct source *source)
       return mm_fail (s->workers[i].st, "%s", s->workers[i].message ? s->workers[i].message : "no memory");
   add_to_source (s, b->n);
   for (size_t i = 0; i < b->n; i++)
-    decide (s, source, b->first + i, b->lengths[i], b->digests[i], b->sha256[i]);
+    decide (s, source, i, b->lengths[i]);
   b->first += b->n;
   b->n = b->used = 0;
   return MM_OK;
@@ -236,10 +241,11 @@ hash_long (struct surveying *s, struct source *source, struct mm_tokens *f, uint
         mm_sha256_add (sha256, b->ids, n * width);
     }
   put_digest (XXH3_128bits_digest (s->long_xxh), b->digests[0]);
+  b->held[0] = survey_holds (s->corpus->config, b->digests[0]);
   if (sha256)
     mm_sha256_take (sha256, b->sha256[0]);
   add_to_source (s, 1);
-  decide (s, source, b->first, length, b->digests[0], b->sha256[0]);
+  decide (s, source, 0, length);
   b->first++;
   return MM_OK;
 }
