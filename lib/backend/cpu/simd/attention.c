@@ -3,12 +3,10 @@
 
    A strip is as many rows as a tile has, which share the keys: consecutive queries of a head or, for a single query,
    heads.  Its scores stay near while they become exponentials and weights.  Keys and values are packed once for all
-   strips of a part.  Where there is but one (a query and a long cache of keys) they stream by: a panel of keys or a
-   block of values is packed as it is needed.  */
+   strips of a part.  Where there is but one (a query and a long cache of keys) they stream by: a panel of keys is
+   packed as it is needed, values are read where they lie.  */
 
 #include "attention.h"
-
-enum { BLOCK = 256 };           /* keys whose values are packed at a time for a single strip */
 
 struct forward
 {
@@ -20,13 +18,14 @@ struct forward
   bool by_heads;                /* rows of a strip are heads */
   size_t n_strips;
   bool single;                  /* one strip */
+  bool in_place;                /* values are not packed */
   float scale;
   size_t hd, width, ld;         /* head_dim; the same rounded up to panels; of scores */
   size_t packed_keys, packed_values;    /* so far */
   float *scores;                /* [MM_MR][ld] */
   float *sums;                  /* [MM_MR][width] */
   float *keys;                  /* panels [hd][MM_NR] */
-  float *values;                /* [keys or BLOCK][width] */
+  float *values;                /* [keys][width] */
   struct ahead ahead;
 };
 
@@ -51,6 +50,7 @@ lay_out (struct forward *f, float *scratch)
   f->hd = f->heads.head_dim;
   f->scale = score_scale (f->hd);
   f->width = round_up (f->hd, MM_NR);
+  f->in_place = f->single && f->width == f->hd;
   /* Not a power of two, so that a column of scores does not fall on one set of the cache.  */
   f->ld = round_up (n_keys, MM_NR) + 16;
 
@@ -59,7 +59,7 @@ lay_out (struct forward *f, float *scratch)
   TAKE (f->scores, MM_MR * f->ld);
   TAKE (f->sums, MM_MR * f->width);
   TAKE (f->keys, (f->single ? MM_NR : round_up (n_keys, MM_NR)) * f->hd);
-  TAKE (f->values, (f->single ? BLOCK : n_keys) * f->width);
+  TAKE (f->values, f->in_place ? 0 : n_keys * f->width);
 #undef TAKE
   return size;
 }
@@ -80,20 +80,22 @@ key_panel (struct forward *f, size_t j)
   return panel;
 }
 
-/* The values of keys [FROM, TO), packed.  */
+/* The values of the keys before END, rows *LD apart.  */
 static const float *
-value_rows (struct forward *f, size_t from, size_t to)
+value_rows (struct forward *f, size_t end, size_t *ld)
 {
-  size_t base = f->single ? from : 0;
-  size_t start = f->single ? from : f->packed_values;
+  size_t from = f->packed_values;
+  const float *v = f->v.data + f->part->segment.k0 * f->v.ld + f->part->kv_head * f->hd;
 
-  if (start < to)
+  *ld = f->in_place ? f->v.ld : f->width;
+  if (f->in_place)
+    return v;
+  if (from < end)
     {
-      copy_rows (f->v.data + (f->part->segment.k0 + start) * f->v.ld + f->part->kv_head * f->hd, f->v.ld, f->hd,
-                 to - start, f->values + (start - base) * f->width, f->width);
-      f->packed_values = to;
+      copy_rows (v + from * f->v.ld, f->v.ld, f->hd, end - from, f->values + from * f->width, f->width);
+      f->packed_values = end;
     }
-  return f->values + (from - base) * f->width;
+  return f->values;
 }
 
 /* Query, head and number of visible keys of row R.  */
@@ -132,9 +134,9 @@ strip_at (const struct forward *f, size_t at)
 
 static void
 tile (struct forward *f, const struct strip *s, size_t cols, size_t k, const float *a, size_t a_row, const float *b,
-      size_t b_step, const float *start, float *y, size_t y_ld)
+      size_t b_step, float *y, size_t y_ld)
 {
-  mm_kernel (gemm_tile) (s->rows, cols, k, a, a_row, 1, b, b_step, start, y_ld, y, y_ld);
+  mm_kernel (gemm_tile) (s->rows, cols, k, a, a_row, 1, b, b_step, NULL, 0, y, y_ld);
   ask_ahead (&f->ahead);
 }
 
@@ -145,7 +147,7 @@ score_strip (struct forward *f, const struct strip *s)
 
   for (size_t j = 0; j < s->n_keys; j += MM_NR)
     tile (f, s, least (round_up (s->n_keys - j, 16), MM_NR), f->hd, q, f->by_heads ? f->hd : f->q.ld, key_panel (f, j),
-          MM_NR, NULL, f->scores + j, f->ld);
+          MM_NR, f->scores + j, f->ld);
 }
 
 /* Scores, whose maximum is M, to exponentials, zeros up to a whole register; returns the lane sum.  */
@@ -200,15 +202,17 @@ softmax_strip (const struct forward *f, const struct strip *s, float *factors)
     }
 }
 
-/* Go on with the sums over the keys [FROM, TO).  */
 static void
-add_values (struct forward *f, const struct strip *s, size_t from, size_t to)
+value_strip (struct forward *f, const struct strip *s, const float *factors)
 {
-  const float *values = value_rows (f, from, to);
+  size_t ld;
+  const float *values = value_rows (f, s->n_keys, &ld);
 
   for (size_t d = 0; d < f->width; d += MM_NR)
-    tile (f, s, MM_NR, to - from, f->scores + from, f->ld, values + d, f->width, from ? f->sums + d : NULL,
-          f->sums + d, f->width);
+    tile (f, s, MM_NR, s->n_keys, f->scores, f->ld, values + d, ld, f->sums + d, f->width);
+  for (size_t r = 0; r < s->rows; r++)
+    finish_row (f->sums + r * f->width, factors[r],
+                f->o.data + (f->part->segment.q0 + query_of (f, s, r)) * f->o.ld + head_of (f, s, r) * f->hd, f->hd);
 }
 
 /* While strip AT runs: the next one's rows and its share of what the next part begins with.  */
@@ -226,21 +230,6 @@ look_ahead (struct forward *f, size_t at)
       add_ahead (&f->ahead, f->q, row, f->head0 + next.h, next.rows, false);
     }
   spread_ahead (&f->ahead, pieces (strip_at (f, at).n_keys, MM_NR));
-}
-
-static void
-run_strip (struct forward *f, const struct strip *s)
-{
-  size_t step = f->single ? BLOCK : s->n_keys;
-  float factors[MM_MR];
-
-  score_strip (f, s);
-  softmax_strip (f, s, factors);
-  for (size_t from = 0; from < s->n_keys; from += step)
-    add_values (f, s, from, least (from + step, s->n_keys));
-  for (size_t r = 0; r < s->rows; r++)
-    finish_row (f->sums + r * f->width, factors[r],
-                f->o.data + (f->part->segment.q0 + query_of (f, s, r)) * f->o.ld + head_of (f, s, r) * f->hd, f->hd);
 }
 
 size_t
@@ -262,8 +251,11 @@ mm_kernel (attention) (struct mm_heads heads, struct mm_mat q, struct mm_mat k, 
   for (size_t at = 0; at < f.n_strips; at++)
     {
       struct strip s = strip_at (&f, at);
+      float factors[MM_MR];
 
       look_ahead (&f, at);
-      run_strip (&f, &s);
+      score_strip (&f, &s);
+      softmax_strip (&f, &s, factors);
+      value_strip (&f, &s, factors);
     }
 }
