@@ -17,7 +17,8 @@
 enum
 {
   SEGMENT = 1 << 16,            /* bytes that a thread takes at a time */
-  COLLECT = 1 << 20             /* bytes collected for each thread */
+  COLLECT = 1 << 20,            /* bytes collected for each thread */
+  LARGE = 1 << 20               /* ids that are too many to be held twice */
 };
 
 struct segment
@@ -265,6 +266,20 @@ append_ids (const struct crew *c, const uint32_t *ids, size_t count, struct made
   return MM_OK;
 }
 
+/* Let MADE, which is empty, have the memory of IDS, and pack them there; IDS gets what MADE had.  */
+static void
+hand_over (const struct crew *c, struct mm_ids *ids, struct made *made)
+{
+  struct mm_ids left = { .data = (uint32_t *) (void *) made->ids,
+                         .capacity = made->ids_capacity * c->width / sizeof *ids->data };
+
+  mm_ids_pack (ids->data, ids->count, c->width, ids->data);
+  made->ids = (uint8_t *) ids->data;
+  made->count = ids->count;
+  made->ids_capacity = ids->capacity * sizeof *ids->data / c->width;
+  *ids = left;
+}
+
 /* Append ROW to MADE.  */
 static mm_status
 append_row (const struct crew *c, const struct row *row, struct made *made)
@@ -293,6 +308,11 @@ encode_text (struct batch *b, struct worker *w, struct segment *s, struct made *
 
   w->ids.count = 0;
   st = mm_encode (w->encoder, b->text + s->at, s->size, b->crew->source->flags | MM_VALID_UTF8, &w->ids);
+  if (st == MM_OK && w->ids.count >= LARGE && made->count == 0)
+    {
+      hand_over (b->crew, &w->ids, made);
+      return MM_OK;
+    }
   return st < 0 ? st : append_ids (b->crew, w->ids.data, w->ids.count, made);
 }
 

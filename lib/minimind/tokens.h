@@ -19,7 +19,7 @@
 
 /* ---- ids as files keep them ---- */
 
-/* Little-endian, in 2 bytes each, or 4 where the vocabulary is over 65,536.  */
+/* Little-endian, in 2 bytes each, or 4 where the vocabulary is over 65,536.  PACKED may be IDS itself.  */
 size_t mm_ids_width (uint32_t vocab_size);
 void mm_ids_pack (const uint32_t *ids, size_t count, size_t width, void *packed);
 void mm_ids_unpack (const void *packed, size_t count, size_t width, uint32_t *ids);

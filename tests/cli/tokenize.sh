@@ -55,6 +55,14 @@ ok "documents with line ends between them" sh -c 'minimind-tokenize --decode tok
 ok "are the lines" cmp back lines.txt
 want=long.txt; ok "a long document" decodes long1
 minimind-tokenize -q --tokenizer=. --bos --format=text lines.txt -o b.tokens
+# Words of more than a million ids, which cannot be cut; each is a segment, the shorter ones share the batch.
+awk 'BEGIN { w = "qzxj"; while (length (w) < 1200000) w = w w
+             for (i = 1; i <= 3; i++) printf "{\"text\": \"%s\"}\n{\"text\": \"the fox %d\"}\n", w, i }' >words.jsonl
+ok "endless words" encode --threads=1 words.jsonl -o words1
+ok "by two threads" encode --threads=2 words.jsonl -o words2
+ok "the same file" cmp words1 words2
+sed 's/{"text": "\(.*\)"}/\1/' words.jsonl >words.txt
+ok "and back" sh -c 'minimind-tokenize --decode words1 >back && echo >>back && cmp back words.txt'
 want=lines.txt; ok "bos and eos are left out" decodes b.tokens
 ok "as JSON Lines" run minimind-tokenize --decode --format=jsonl --field=body tokens -o back.jsonl
 ok "they encode again" encode --field=body back.jsonl -o again
