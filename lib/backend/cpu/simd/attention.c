@@ -2,9 +2,9 @@
    SPDX-License-Identifier: Apache-2.0
 
    A strip is as many rows as a tile has, which share the keys: consecutive queries of a head or, for a single query,
-   heads.  Its scores stay near while they become exponentials and weights.  Keys and values are packed once for all
-   strips of a part.  Where there is but one (a query and a long cache of keys) they stream by: a panel of keys is
-   packed as it is needed, values are read where they lie.  */
+   heads.  Its scores stay near while they become exponentials and weights.  Keys are packed once for all strips of a
+   part, and so are values unless they are few.  Where there is but one strip (a query and a long cache of keys) they
+   stream by: a panel of keys is packed as it is needed, values are read where they lie.  */
 
 #include "attention.h"
 
@@ -50,7 +50,7 @@ lay_out (struct forward *f, float *scratch)
   f->hd = f->heads.head_dim;
   f->scale = score_scale (f->hd);
   f->width = round_up (f->hd, MM_NR);
-  f->in_place = f->single && f->width == f->hd;
+  f->in_place = f->width == f->hd && (f->single || n_keys <= NEAR_KEYS);
   /* Not a power of two, so that a column of scores does not fall on one set of the cache.  */
   f->ld = round_up (n_keys, MM_NR) + 16;
 

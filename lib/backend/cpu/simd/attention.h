@@ -15,6 +15,8 @@
 
 #include "lanes.h"
 
+enum { NEAR_KEYS = 512 };       /* whose rows stay in the second cache beside all else */
+
 MM_INLINE size_t
 round_up (size_t n, size_t to)
 {
@@ -81,13 +83,12 @@ MM_INLINE void
 add_next_keys (struct ahead *a, const struct mm_attention_part *part, struct mm_mat k, struct mm_mat v, size_t at,
                size_t n)
 {
-  enum { MOST = 512 };          /* keys: the second cache is in use */
   const struct mm_attention_part *next = part->next;
   size_t from, to;
 
   if (!next)
     return;
-  mm_share (least (next->segment.n_k, MOST), 1, (int) at, (int) n, &from, &to);
+  mm_share (least (next->segment.n_k, NEAR_KEYS), 1, (int) at, (int) n, &from, &to);
   add_ahead (a, k, next->segment.k0 + from, next->kv_head, to - from, false);
   add_ahead (a, v, next->segment.k0 + from, next->kv_head, to - from, false);
 }

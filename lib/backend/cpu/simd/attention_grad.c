@@ -12,7 +12,7 @@ enum
 {
   STRIP = 64,                   /* queries */
   BLOCK = 64,                   /* keys: a multiple of MM_NR */
-  SPAN = 512                    /* keys: a multiple of BLOCK */
+  SPAN = NEAR_KEYS              /* a multiple of BLOCK */
 };
 
 /* Numbers of one query: of its softmax, and D.  */
