@@ -372,12 +372,12 @@ batch_run (struct batch *b, batch_beside *beside, void *arg)
 bool
 batch_next (const struct batch *b, size_t *i, struct batch_ids *ids)
 {
-  const struct segment *s = b->segments + *i;
+  const struct segment *s;
   const struct made *made;
 
   if (*i == b->n_segments)
     return false;
-  ++*i;
+  s = &b->segments[(*i)++];
   made = b->made + s->worker;
   *ids = (struct batch_ids) {
     .ids = made->ids + s->ids * b->crew->width, .count = s->count, .first = s->first, .last = s->last,
