@@ -92,7 +92,7 @@ measure_step (struct prediction *p, const struct mm_model_config *shape)
   mm_status st = mm_backend_open (c->compute.backend, c->compute.threads, &be);
 
   if (st == MM_OK)
-    st = mm_model_create (be, shape, true, &m);
+    st = mm_model_create (be, shape, &m);
   if (st == MM_OK)
     st = mm_model_init (m, c->compute.seed);
   if (st == MM_OK)

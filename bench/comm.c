@@ -83,7 +83,7 @@ prepare (struct contender *c, int threads)
   bench_want (mm_comm_open ("auto", 600, &c->comm));
   bench_want (mm_backend_open ("cpu", threads, &c->be));
   bench_want (mm_config_preset ("minimind2-small", VOCAB, &config));
-  bench_want (mm_model_create (c->be, &config, true, &c->model));
+  bench_want (mm_model_create (c->be, &config, &c->model));
   bench_want (mm_model_init (c->model, 42));
   bench_want (mm_comm_alloc (c->comm, "gradient", mm_model_size (c->model) * sizeof (int64_t), &grad));
   c->optimizer.grad = grad;

@@ -294,7 +294,7 @@ prepare (struct operands *o, int threads)
   o->acc = acc;
   for (size_t i = 0; i < N_LAYERS; i++)
     {
-      bench_want (mm_weight_create (o->be, layers[i].n, layers[i].k, true, &o->weights[i]));
+      bench_want (mm_weight_create (o->be, layers[i].n, layers[i].k, &o->weights[i]));
       bench_want (mm_weight_set (o->be, o->weights[i], mm_mat (o->w, layers[i].n, layers[i].k)));
     }
   for (int i = 0; i < N_PEERS; i++)

@@ -74,7 +74,7 @@ bench_ours_open (int threads, const struct bench_shape *s, struct bench_ours *o)
   bench_want (mm_backend_open ("cpu", threads, &be));
   o->optimizer = (struct mm_optimizer) { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
                                          .grad_clip = 1 };
-  bench_want (mm_model_create (be, &s->config, true, &o->model));
+  bench_want (mm_model_create (be, &s->config, &o->model));
   bench_want (mm_model_init (o->model, 42));
   if (s->rank)
     {

@@ -55,7 +55,7 @@ verify_model (const char *dir)
   mm_status st = mm_backend_open ("cpu", 1, &be);
 
   if (st == MM_OK)
-    st = mm_model_open (be, dir, false, &m);
+    st = mm_model_open (be, dir, &m);
   if (st == MM_OK)
     st = verify_vocabulary (dir, mm_model_config (m)->vocab_size);
   mm_model_free (m);
@@ -121,7 +121,7 @@ verify_checkpoint (const char *dir)
   if (st == MM_OK)
     st = mm_backend_open ("cpu", 1, &be);
   if (st == MM_OK)
-    st = mm_model_create (be, &config, false, &m);
+    st = mm_model_create (be, &config, &m);
   if (st == MM_OK)
     st = verify_training_state (dir, m);
   mm_model_free (m);

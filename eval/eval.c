@@ -96,7 +96,7 @@ open_model (struct evaluation *e)
   if (st >= 0)
     st = mm_backend_open (c->compute.backend, c->compute.threads, &e->backend);
   if (st >= 0)
-    st = mm_model_open (e->backend, e->dir, false, &e->model);
+    st = mm_model_open (e->backend, e->dir, &e->model);
   return st < 0 ? st : check_shape (e);
 }
 

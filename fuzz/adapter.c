@@ -64,7 +64,7 @@ use (const struct mm_adapter *a, struct mm_backend *be)
   static double delta[20 * 20];
   struct mm_model *m;
 
-  if (mm_model_create (be, &shape, false, &m) < 0 || mm_adapter_attach (a, m) < 0)
+  if (mm_model_create (be, &shape, &m) < 0 || mm_adapter_attach (a, m) < 0)
     abort ();
   for (uint32_t layer = 0; layer < shape.n_layers; layer++)
     for (int t = 0; t < MM_LORA_TARGETS; t++)

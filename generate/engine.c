@@ -58,7 +58,7 @@ engine_open (struct engine *e, const struct generate_config *c)
   if (st == MM_OK)
     st = mm_backend_open (c->compute.backend, c->compute.threads, &e->backend);
   if (st == MM_OK)
-    st = mm_model_open (e->backend, e->dir, false, &e->model);
+    st = mm_model_open (e->backend, e->dir, &e->model);
   if (st < 0)
     return st;
   ids = mm_tokenizer_vocab_size (e->tokenizer);

@@ -66,7 +66,7 @@ open_base (struct merge *x)
   if (st == MM_OK)
     st = mm_backend_open (c->compute.backend, c->compute.threads, &x->backend);
   if (st == MM_OK)
-    st = mm_model_open (x->backend, x->dir, false, &x->base);
+    st = mm_model_open (x->backend, x->dir, &x->base);
   return st < 0 ? st : read_history (x);
 }
 
@@ -358,7 +358,7 @@ probe (struct merge *x, const char *dir)
 {
   const struct lora_merge_config *c = x->config;
   bool alone = c->n_adapters == 1 && c->adapters[0].weight == 1;
-  mm_status st = mm_model_open (x->backend, dir, false, &x->merged);
+  mm_status st = mm_model_open (x->backend, dir, &x->merged);
 
   return st < 0 ? st : lora_merge_probe (c->probe, x->dir, x->base, x->merged, alone ? x->adapters[0] : NULL);
 }

@@ -148,7 +148,7 @@ train (struct mm_backend *be, uint64_t steps)
   mm_status st = mm_config_preset ("nano", VOCAB, &config);
 
   if (st == MM_OK)
-    st = mm_model_create (be, &config, true, &model);
+    st = mm_model_create (be, &config, &model);
   if (st == MM_OK)
     st = mm_model_init (model, SEED);
   if (st == MM_OK)

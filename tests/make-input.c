@@ -126,7 +126,7 @@ make_model (const char *dir, const struct mm_tokenizer *t, uint64_t seed)
   if (st == MM_OK)
     st = mm_backend_open ("cpu", 1, &be);
   if (st == MM_OK)
-    st = mm_model_create (be, &c, false, &m);
+    st = mm_model_create (be, &c, &m);
   if (st == MM_OK)
     st = mm_model_init (m, seed);
   if (st == MM_OK)
@@ -148,7 +148,7 @@ make_adapter (const char *dir, const char *base, const char *seed)
   if (mkdir (dir, 0777) < 0)
     st = mm_fail_errno (dir);
   if (st == MM_OK)
-    st = mm_model_open (be, base, false, &m);
+    st = mm_model_open (be, base, &m);
   if (st == MM_OK)
     st = mm_model_sha256 (m, sha256);
   if (st == MM_OK)

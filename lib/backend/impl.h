@@ -7,13 +7,12 @@
 #include <minimind/backend.h>
 #include <minimind/ops.h>
 
-/* A weight [n, k]; what the two layouts hold is the backend's business.  */
+/* A weight [n, k].  */
 struct mm_weight
 {
   size_t n, k;
-  bool training;
-  void *forward;                /* for y = x w^T */
-  void *backward;               /* for dx = dy w; NULL unless training */
+  struct mm_mat values;         /* not the weight's own */
+  void *panels;                 /* for y = x w^T; what they hold is the backend's business */
 };
 
 /* One entry for each function of backend.h and ops.h.  Arguments were checked by backend.c and
@@ -35,10 +34,10 @@ struct mm_backend_ops
   double (*peak) (struct mm_backend *be);
   mm_status (*limits) (struct mm_backend *be, size_t bytes, struct mm_limits *l);
 
-  /* n, k and training are set; allocate the layouts.  weight_free accepts a half-made one.  */
+  /* n and k are set; allocate the panels.  weight_free accepts a half-made one.  weight_set finds the values set.  */
   mm_status (*weight_create) (struct mm_backend *be, struct mm_weight *w);
   void (*weight_free) (struct mm_backend *be, struct mm_weight *w);
-  mm_status (*weight_set) (struct mm_backend *be, struct mm_weight *w, struct mm_mat values);
+  mm_status (*weight_set) (struct mm_backend *be, struct mm_weight *w);
   mm_status (*linear) (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                        struct mm_mat residual, struct mm_mat y);
   mm_status (*linear_grad_input) (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,

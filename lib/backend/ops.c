@@ -119,7 +119,7 @@ product_bytes (double m, double n, double k)
 /* ---- weights and products ---- */
 
 mm_status
-mm_weight_create (struct mm_backend *be, size_t n, size_t k, bool training, struct mm_weight **w)
+mm_weight_create (struct mm_backend *be, size_t n, size_t k, struct mm_weight **w)
 {
   mm_status st;
 
@@ -129,7 +129,6 @@ mm_weight_create (struct mm_backend *be, size_t n, size_t k, bool training, stru
   TRY (mm_alloc ("weight", 1, sizeof **w, w));
   (*w)->n = n;
   (*w)->k = k;
-  (*w)->training = training;
   st = be->ops->weight_create (be, *w);
   if (st < 0)
     {
@@ -154,8 +153,15 @@ mm_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values)
   double start = seconds_now ();
 
   TRY (want_mat ("weight_set", "values", values, w->n, w->k));
-  return book (be, MM_OP_WEIGHT_SET, start, be->ops->weight_set (be, w, values), 0,
-               area (values) * (w->training ? 12 : 8));
+  w->values = values;
+  return book (be, MM_OP_WEIGHT_SET, start, be->ops->weight_set (be, w), 0, 8 * area (values));
+}
+
+/* Products with columns of W read its values themselves.  */
+static mm_status
+want_values (const char *op, const struct mm_weight *w)
+{
+  return w->values.data ? MM_OK : mm_fail (MM_EINVAL, "%s: a weight [%zu, %zu] without values", op, w->n, w->k);
 }
 
 mm_status
@@ -178,8 +184,7 @@ mm_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_w
 {
   double start = seconds_now ();
 
-  if (!w->training)
-    return mm_fail (MM_EINVAL, "linear_grad_input: the weight was not made for training");
+  TRY (want_values ("linear_grad_input", w));
   TRY (want_mat ("linear_grad_input", "dy", dy, dy.rows, w->n));
   TRY (want_mat ("linear_grad_input", "dx", dx, dy.rows, w->k));
   TRY (want_maybe ("linear_grad_input", "residual", residual, dy.rows, w->k));
@@ -199,8 +204,8 @@ want_addends (const char *op, const struct mm_addend *a, size_t n, bool grad, si
     {
       size_t inner = grad ? a->w->n : a->w->k, outputs = grad ? a->w->k : a->w->n;
 
-      if (grad && !a->w->training)
-        return mm_fail (MM_EINVAL, "%s: an addend's weight was not made for training", op);
+      if (grad)
+        TRY (want_values (op, a->w));
       TRY (want_mat (op, "an addend", a->u, rows, inner));
       if (a->from > cols || outputs > cols - a->from)
         return mm_fail (MM_ESHAPE, "%s: an addend has columns %zu to %zu, want at most %zu", op, a->from,
@@ -232,8 +237,7 @@ mm_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct
   double start = seconds_now (), flops = 2 * area (dy) * (double) w->k;
   double bytes = product_bytes ((double) dy.rows, (double) w->n, (double) w->k) + 4 * area (residual);
 
-  if (!w->training)
-    return mm_fail (MM_EINVAL, "linear_grad_input_plus: the weight was not made for training");
+  TRY (want_values ("linear_grad_input_plus", w));
   TRY (want_mat ("linear_grad_input_plus", "dy", dy, dy.rows, w->n));
   TRY (want_mat ("linear_grad_input_plus", "dx", dx, dy.rows, w->k));
   TRY (want_maybe ("linear_grad_input_plus", "residual", residual, dy.rows, w->k));
@@ -478,8 +482,7 @@ mm_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
   TRY (want_ids ("head_loss", "targets", targets, x.rows, INT32_MIN, w->n));
   if (dx.data)
     {
-      if (!w->training)
-        return mm_fail (MM_EINVAL, "head_loss: the weight was not made for training");
+      TRY (want_values ("head_loss", w));
       TRY (want_mat ("head_loss", "dx", dx, x.rows, x.cols));
       TRY (want_maybe ("head_loss", "dw", dw, w->n, w->k));
     }

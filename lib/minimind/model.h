@@ -30,10 +30,9 @@ struct mm_param
 
 struct mm_model;                /* opaque */
 
-/* A model on BE with all parameters zero: init, read or refresh it before the first pass.  TRAINING: weights
-   are kept in the layouts that backward needs as well.  BE must outlive it.  MM_EINVAL if C is impossible.  */
-mm_status mm_model_create (struct mm_backend *be, const struct mm_model_config *c, bool training,
-                           struct mm_model **m) MM_NODISCARD;
+/* A model on BE with all parameters zero: init, read or refresh it before the first pass.  BE must outlive it.
+   MM_EINVAL if C is impossible.  */
+mm_status mm_model_create (struct mm_backend *be, const struct mm_model_config *c, struct mm_model **m) MM_NODISCARD;
 void mm_model_free (struct mm_model *m);        /* accepts NULL */
 
 struct mm_backend *mm_model_backend (const struct mm_model *m);
@@ -67,7 +66,7 @@ mm_status mm_model_read (struct mm_model *m, const struct mm_safetensors *file) 
 /* Open a HuggingFace model folder (config.json, model.safetensors or sharded with an index), create the
    model on BE and read it.  The statuses of mm_config_read and mm_model_read; MM_ENOENT without weights;
    MM_EFORMAT when index and shards disagree.  */
-mm_status mm_model_open (struct mm_backend *be, const char *dir, bool training, struct mm_model **m) MM_NODISCARD;
+mm_status mm_model_open (struct mm_backend *be, const char *dir, struct mm_model **m) MM_NODISCARD;
 
 /* SHA-256 of the parameters as little-endian float32 in the order of the table: what the model is, however its
    files are cut or stored.  TEXT as in hash.h.  */
@@ -86,8 +85,8 @@ mm_status mm_model_refresh_trained (struct mm_model *m) MM_NODISCARD;
 
 /* ---- training and evaluation passes ---- */
 
-/* Memory for passes over at most ROWS sequences of SEQ_LEN: one arena.  MM_EINVAL for no tokens or too
-   many, and for TRAINING with a model not made for it.  */
+/* Memory for passes over at most ROWS sequences of SEQ_LEN: one arena.  TRAINING: with what gradients need.
+   MM_EINVAL for no tokens or too many.  */
 struct mm_pass;
 mm_status mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
                           struct mm_pass **p) MM_NODISCARD;

@@ -45,16 +45,15 @@ mm_mat_cols (struct mm_mat m, size_t from, size_t cols)
 
 /* ---- weights prepared for multiplication ---- */
 
-/* A weight [N, K] in the layouts that the backend's kernels read.  */
+/* A weight [N, K] in the layout that the backend's kernels read.  */
 struct mm_weight;
 
-/* Room for a weight of N outputs and K inputs; TRAINING: also the layout that
-   mm_linear_grad_input needs.  */
-mm_status mm_weight_create (struct mm_backend *be, size_t n, size_t k, bool training,
-                            struct mm_weight **w) MM_NODISCARD;
+/* Room for a weight of N outputs and K inputs.  */
+mm_status mm_weight_create (struct mm_backend *be, size_t n, size_t k, struct mm_weight **w) MM_NODISCARD;
 void mm_weight_free (struct mm_backend *be, struct mm_weight *w);       /* accepts NULL */
 
-/* Take the values of VALUES [N, K]; after each update of the parameters.  */
+/* Take the values of VALUES [N, K]; after each update of the parameters.  VALUES stays where it is, unchanged, until
+   the next call or the weight's end: gradients of inputs read it.  */
 mm_status mm_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values) MM_NODISCARD;
 
 /* y [M, N] = x [M, K] w^T (+ residual [M, N] if its data is not NULL; y may be it).  */

@@ -185,13 +185,13 @@ open_weights (const char *dir, const char *single, const char *index, struct sha
 /* The files are held against the configuration before memory is taken: a config.json can claim any
    size, a file of weights must have it.  */
 static mm_status
-create_and_read (struct mm_backend *be, const struct mm_model_config *c, bool training,
-                 const struct shards *s, struct mm_model **out)
+create_and_read (struct mm_backend *be, const struct mm_model_config *c, const struct shards *s,
+                 struct mm_model **out)
 {
   const struct mm_weight_files f
     = { s->path, (const struct mm_safetensors *const *) s->file, s->count };
   struct mm_model *m;
-  mm_status st = mm_model_tables (be, c, training, &m);
+  mm_status st = mm_model_tables (be, c, &m);
 
   if (st < 0)
     return st;
@@ -208,7 +208,7 @@ create_and_read (struct mm_backend *be, const struct mm_model_config *c, bool tr
 }
 
 mm_status
-mm_model_open (struct mm_backend *be, const char *dir, bool training, struct mm_model **m)
+mm_model_open (struct mm_backend *be, const char *dir, struct mm_model **m)
 {
   char *config = mm_path_join (dir, "config.json");
   char *single = mm_path_join (dir, "model.safetensors");
@@ -222,7 +222,7 @@ mm_model_open (struct mm_backend *be, const char *dir, bool training, struct mm_
   if (st == MM_OK)
     st = open_weights (dir, single, index, &s);
   if (st == MM_OK)
-    st = create_and_read (be, &c, training, &s, m);
+    st = create_and_read (be, &c, &s, m);
   shards_close (&s);
   free (config);
   free (single);

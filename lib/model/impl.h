@@ -65,7 +65,6 @@ struct mm_model
 {
   struct mm_backend *be;
   struct mm_model_config config;
-  bool training;
   struct mm_param *params;
   size_t n_params;              /* tensors */
   size_t size;                  /* elements */
@@ -91,8 +90,7 @@ struct mm_weight_files
 };
 
 /* mm_model_create in two parts: the tables, which are small; then the memory that they ask for.  */
-mm_status mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, bool training,
-                           struct mm_model **m) MM_NODISCARD;
+mm_status mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, struct mm_model **m) MM_NODISCARD;
 mm_status mm_model_allocate (struct mm_model *m) MM_NODISCARD;
 
 /* Do the files hold just the tensors of M?  It need not have memory yet.  */

@@ -248,9 +248,9 @@ allocate (struct mm_model *m)
       struct mm_lora_site *s = &lora->sites[i];
 
       if (s->rank)
-        st = mm_weight_create (m->be, s->rank, s->in, m->training, &s->w_a);
+        st = mm_weight_create (m->be, s->rank, s->in, &s->w_a);
       for (size_t k = 0; st == MM_OK && k < s->n_parts; k++)
-        st = mm_weight_create (m->be, s->parts[k].out, s->parts[k].rank, m->training, &s->parts[k].w_b);
+        st = mm_weight_create (m->be, s->parts[k].out, s->parts[k].rank, &s->parts[k].w_b);
     }
   return st;
 }

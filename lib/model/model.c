@@ -54,8 +54,7 @@ matrix_at (struct mm_model *m, size_t i, struct matrix *x)
 }
 
 mm_status
-mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, bool training,
-                 struct mm_model **out)
+mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, struct mm_model **out)
 {
   struct mm_model *m;
   mm_status st;
@@ -69,7 +68,6 @@ mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, bool tr
     return st;
   m->be = be;
   m->config = *c;
-  m->training = training;
   st = mm_alloc ("parameter table", mm_params_count (c), sizeof *m->params, &m->params);
   if (st == MM_OK)
     st = mm_alloc ("layer table", c->n_layers, sizeof *m->layers, &m->layers);
@@ -94,15 +92,14 @@ mm_model_allocate (struct mm_model *m)
     return st;
   m->values = values;
   for (size_t i = 0; st == MM_OK && matrix_at (m, i, &x); i++)
-    st = mm_weight_create (m->be, x.n, x.k, m->training, x.weight);
+    st = mm_weight_create (m->be, x.n, x.k, x.weight);
   return st;
 }
 
 mm_status
-mm_model_create (struct mm_backend *be, const struct mm_model_config *c, bool training,
-                 struct mm_model **m)
+mm_model_create (struct mm_backend *be, const struct mm_model_config *c, struct mm_model **m)
 {
-  mm_status st = mm_model_tables (be, c, training, m);
+  mm_status st = mm_model_tables (be, c, m);
 
   if (st < 0)
     return st;

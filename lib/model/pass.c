@@ -75,8 +75,6 @@ mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
   if (rows == 0 || seq_len == 0 || __builtin_mul_overflow (rows, seq_len, &n) || n > INT32_MAX)
     return mm_fail (MM_EINVAL, "pass: want 1 to %d tokens, found %zu rows of %zu", INT32_MAX, rows,
                     seq_len);
-  if (training && !m->training)
-    return mm_fail (MM_EINVAL, "pass: the model was not made for training");
   st = mm_alloc ("pass", 1, sizeof *p, &p);
   if (st < 0)
     return st;

@@ -83,15 +83,18 @@ print_bytes (const char *name, uint64_t bytes)
   return bytes;
 }
 
-/* What the CPU's kernels take while they work: logits of a piece of the rows, and blocks of matrices for each thread,
-   as measured.  tests/cli/memory.sh holds the total against a run's.  */
+/* What the CPU's kernels take while they work: logits of a piece of the rows, the largest matrix packed for backward,
+   and blocks of matrices for each thread, as measured.  tests/cli/memory.sh holds the total against a run's.  */
 static uint64_t
 kernel_bytes (const struct mm_trainer *t)
 {
   const uint64_t thread = 2600000;
+  const struct mm_model_config *c = &t->shape;
   size_t rows = t->plan.order.micro_batch * t->plan.seq_len;
+  uint64_t outputs = c->vocab_size > 2 * (uint64_t) c->ffn_size ? c->vocab_size : 2 * (uint64_t) c->ffn_size;
 
-  return mm_head_loss_bytes (rows, t->shape.vocab_size) + thread * (uint64_t) t->config->compute.threads;
+  return mm_head_loss_bytes (rows, c->vocab_size) + outputs * c->hidden_size * sizeof (float)
+         + thread * (uint64_t) t->config->compute.threads;
 }
 
 /* What a rank sees of the others' gradients, BYTES each, in memory that they share: it adds up its part.  With ZeRO
@@ -112,7 +115,7 @@ print_memory (const struct mm_trainer *t)
   const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
   uint64_t n = count_trained (t), all = mm_config_parameters (c) + t->lora.parameters, total = 0;
-  uint64_t packed = 2 * (p.attention + p.feed_forward + p.embedding + t->lora.parameters);
+  uint64_t packed = p.attention + p.feed_forward + p.embedding + t->lora.parameters;
   uint64_t grad = n * sizeof (int64_t), floats = t->config->fast ? n * sizeof (float) : 0;
   size_t from = 0, to = (size_t) n;
 
@@ -120,7 +123,7 @@ print_memory (const struct mm_trainer *t)
     mm_comm_part (t->comm, 0, (size_t) n, MM_GRAD_BLOCK, &from, &to);
   printf (mm_comm_size (t->comm) > 1 ? "memory    of each rank\n" : "memory\n");
   total += print_bytes ("parameters, float32", all * sizeof (float));
-  total += print_bytes ("weights packed for both passes", packed * sizeof (float));
+  total += print_bytes ("weights packed for multiplication", packed * sizeof (float));
   total += print_bytes ("moments m and v, float32", 2 * (to - from) * sizeof (float));
   total += print_bytes ("gradient, 64-bit fixed point", grad);
   if (mm_comm_size (t->comm) > 1 && floats)

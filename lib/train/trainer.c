@@ -98,7 +98,7 @@ static mm_status
 read_base (struct mm_trainer *t)
 {
   char config_sha256[MM_SHA256_TEXT];
-  mm_status st = mm_model_open (t->backend, t->base, true, &t->model);
+  mm_status st = mm_model_open (t->backend, t->base, &t->model);
 
   if (st == MM_OK)
     st = mm_model_sha256 (t->model, t->base_sha256);
@@ -148,7 +148,7 @@ make_model (struct mm_trainer *t, bool resume)
   if (t->base)
     return c->lora_rank ? mm_lora_create (t->model, c->lora_rank, c->lora_alpha, c->lora_targets, c->compute.seed)
                         : MM_OK;
-  st = mm_model_create (t->backend, &t->shape, true, &t->model);
+  st = mm_model_create (t->backend, &t->shape, &t->model);
   if (st == MM_OK && !resume)
     st = mm_model_init (t->model, c->compute.seed);
   return st;

@@ -104,7 +104,7 @@ make_run (const struct mm_tokenizer *t)
 
   shape.vocab_size = TINY_VOCAB;
   must (mm_backend_open ("cpu", 1, &be));
-  m = small_model (be, &shape, true);
+  m = small_model (be, &shape);
   n = mm_model_size (m);
   values = malloc (n * sizeof *values);
   if (!values)

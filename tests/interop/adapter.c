@@ -213,7 +213,7 @@ write_and_read (const char *name, struct mm_model *m)
     exit (99);
   must (mm_adapter_write (m, p.values, sha256, name));
   must (mm_adapter_open (name, mm_model_config (m), &again));
-  must (mm_model_open (mm_model_backend (m), path_of ("base", ""), false, &other));
+  must (mm_model_open (mm_model_backend (m), path_of ("base", ""), &other));
   must (mm_adapter_attach (again, other));
   for (uint32_t l = 0; l < 2; l++)
     for (enum mm_lora_target t = 0; t < MM_LORA_TARGETS; t++)
@@ -231,7 +231,7 @@ write_and_read (const char *name, struct mm_model *m)
   sha256[5] ^= 1;
   ok (mm_adapter_check_base (again, name, sha256) == MM_ECONFLICT, "and that another one is not");
   mm_model_free (other);
-  must (mm_model_open (mm_model_backend (m), path_of ("base", ""), false, &other));
+  must (mm_model_open (mm_model_backend (m), path_of ("base", ""), &other));
   ok (mm_adapter_put (again, other) == MM_EINVAL, "a model without an adapter has no place for them");
   must (mm_lora_create (other, 1, 3, 1u << MM_LORA_DOWN, 1));
   ok (mm_adapter_put (again, other) == MM_ESHAPE && strstr (mm_error_message (), "layer 0: "),
@@ -246,7 +246,7 @@ compare (struct mm_backend *be, const char *name)
   struct mm_model *m;
   struct mm_adapter *a;
 
-  must (mm_model_open (be, path_of ("base", ""), false, &m));
+  must (mm_model_open (be, path_of ("base", ""), &m));
   must (mm_adapter_open (path_of (name, ""), mm_model_config (m), &a));
   ok (mm_adapter_check_base (a, name, "x") == MM_OK && !mm_adapter_base_sha256 (a),
       "PEFT does not say which base it was");

@@ -192,7 +192,7 @@ open_case (struct mm_backend *be, const struct mm_safetensors *golden, const cha
   free (config);
   free (shape);
   must (mm_config_read ("config.json", &mc));
-  must (mm_model_create (be, &mc, true, &c->model));
+  must (mm_model_create (be, &mc, &c->model));
   fill (c->model, mm_model_trained (c->model), 0);
   if (has_golden (golden, name, "lora"))
     {

@@ -55,7 +55,7 @@ rewrite (struct mm_backend *be, const char *from, const char *to)
 {
   char *config = NULL, *generation = NULL;
   struct mm_model *m;
-  mm_status st = mm_model_open (be, from, false, &m);
+  mm_status st = mm_model_open (be, from, &m);
 
   if (st < 0)
     return st;

@@ -42,7 +42,7 @@ make_model (void)
   size_t n;
 
   must (mm_backend_open ("cpu", 1, &be));
-  model = small_model (be, &small_configs[1], true);
+  model = small_model (be, &small_configs[1]);
   tokenizer = tiny_tokenizer (TINY_VOCAB);
   n = mm_model_size (model);
   values = malloc (n * sizeof *values);
@@ -168,7 +168,7 @@ test_load (void)
   float *x = malloc (bytes), *y = malloc (bytes), *z = malloc (bytes);
   struct mm_checkpoint c;
 
-  must (mm_model_create (be, &small_configs[1], true, &other));
+  must (mm_model_create (be, &small_configs[1], &other));
   ok (mm_checkpoint_load ("run/step-00000100", other, y, z, &c) == MM_OK && c.step == 100
       && strcmp (json_string_value (json_object_get (c.state, "note")), "a") == 0, "read back");
   json_decref (c.state);
@@ -177,7 +177,7 @@ test_load (void)
   ok (memcmp (y, m, bytes) == 0 && memcmp (z, v, bytes) == 0, "the moments' bits");
   ok (mm_checkpoint_load ("run", other, y, z, &c) == MM_ENOENT && !c.state, "not a step folder");
   mm_model_free (other);
-  must (mm_model_create (be, &small_configs[0], true, &other));
+  must (mm_model_create (be, &small_configs[0], &other));
   ok (mm_checkpoint_load ("run/step-00000100", other, y, z, &c) < 0 && says ("run/step-00000100/model.safetensors"),
       "another model");
   mm_model_free (other);
@@ -196,7 +196,7 @@ load_copy (void)
   struct mm_checkpoint c;
   mm_status st;
 
-  must (mm_model_create (be, &small_configs[1], true, &other));
+  must (mm_model_create (be, &small_configs[1], &other));
   st = mm_checkpoint_load ("copy", other, y, z, &c);
   if (c.state)
     printf ("# a state although the status is %d\n", st);
@@ -236,7 +236,7 @@ test_load_damaged (void)
   ok (load_with ("optimizer.safetensors", NULL) == MM_ENOENT && says ("optimizer.safetensors"), "no optimizer");
   /* Moments of a model whose ffn is wider by two.  */
   shape.ffn_size += 2;
-  wider = small_model (be, &shape, true);
+  wider = small_model (be, &shape);
   must (mm_safetensors_create ("copy/optimizer.safetensors", false, false, &w));
   must (mm_model_declare (wider, "m.", w));
   must (mm_model_declare (wider, "v.", w));

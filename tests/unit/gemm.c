@@ -157,7 +157,7 @@ expect (struct shape s)
 
 /* ---- one shape on one backend ---- */
 
-enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, INFERENCE = 8, GRAD_INPUT = 16, GRAD_WEIGHT = 32, GRAD_RESIDUAL = 64 };
+enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, GRAD_INPUT = 8, GRAD_WEIGHT = 16, GRAD_RESIDUAL = 32 };
 
 /* The products whose bits are wrong.  */
 static int
@@ -167,32 +167,28 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
   struct mm_mat r = make (s.m, s.n, 2, 4), y = make (s.m, s.n, 7, 5), dx = make (s.m, s.k, 4, 6);
   struct mm_mat dr = make (s.m, s.k, 1, 7);
   struct mm_mat none = { 0 };
-  struct mm_weight *training = NULL, *inference = NULL;
+  struct mm_weight *weight;
   int64_t *acc = room (s.n * s.k, sizeof *acc);
   int wrong = 0, overflow = 0;
 
   for (size_t i = 0; i < s.n * s.k; i++)
     acc[i] = (int64_t) i;
-  if (mm_weight_create (be, s.n, s.k, true, &training) < 0 || mm_weight_set (be, training, w) < 0
-      || mm_weight_create (be, s.n, s.k, false, &inference) < 0 || mm_weight_set (be, inference, w) < 0)
+  if (mm_weight_create (be, s.n, s.k, &weight) < 0 || mm_weight_set (be, weight, w) < 0)
     abort ();
-  if (mm_linear (be, x, training, none, y) < 0 || !holds (y, 5, e->y))
+  if (mm_linear (be, x, weight, none, y) < 0 || !holds (y, 5, e->y))
     wrong |= LINEAR;
-  if (mm_linear (be, x, inference, none, y) < 0 || !holds (y, 5, e->y))
-    wrong |= INFERENCE;
-  if (mm_linear (be, x, training, r, y) < 0 || !holds (y, 5, e->y_residual))
+  if (mm_linear (be, x, weight, r, y) < 0 || !holds (y, 5, e->y_residual))
     wrong |= RESIDUAL;
-  if (mm_linear (be, x, training, r, r) < 0 || !holds (r, 4, e->y_residual))
+  if (mm_linear (be, x, weight, r, r) < 0 || !holds (r, 4, e->y_residual))
     wrong |= IN_PLACE;
-  if (mm_linear_grad_input (be, dy, training, none, dx) < 0 || !holds (dx, 6, e->dx))
+  if (mm_linear_grad_input (be, dy, weight, none, dx) < 0 || !holds (dx, 6, e->dx))
     wrong |= GRAD_INPUT;
-  if (mm_linear_grad_input (be, dy, training, dr, dr) < 0 || !holds (dr, 7, e->dx_residual))
+  if (mm_linear_grad_input (be, dy, weight, dr, dr) < 0 || !holds (dr, 7, e->dx_residual))
     wrong |= GRAD_RESIDUAL;
   if (mm_linear_grad_weight (be, dy, x, acc, &overflow) < 0 || overflow
       || memcmp (acc, e->dw, s.n * s.k * sizeof *acc) != 0)
     wrong |= GRAD_WEIGHT;
-  mm_weight_free (be, training);
-  mm_weight_free (be, inference);
+  mm_weight_free (be, weight);
   free (acc);
   free (x.data);
   free (w.data);
@@ -273,16 +269,15 @@ test_errors (void)
   int64_t acc[64];
   int overflow = 0;
   struct mm_backend *be;
-  struct mm_weight *w, *inference, *none;
+  struct mm_weight *w, *none;
   struct mm_mat absent = { 0 }, x = mm_mat (data, 2, 3), y = mm_mat (data, 2, 4), narrow = { data, 2, 3, 2 };
 
-  if (mm_backend_open ("cpu", 1, &be) < 0 || mm_weight_create (be, 4, 3, true, &w) < 0
-      || mm_weight_create (be, 4, 3, false, &inference) < 0)
+  if (mm_backend_open ("cpu", 1, &be) < 0 || mm_weight_create (be, 4, 3, &w) < 0)
     abort ();
-  ok (mm_weight_create (be, 0, 3, true, &none) == MM_EINVAL && !none, "a weight without outputs");
-  ok (mm_weight_create (be, 3, 0, true, &none) == MM_EINVAL && !none, "a weight without inputs");
-  ok (mm_weight_create (be, SIZE_MAX / 8, 64, true, &none) == MM_ENOMEM && !none, "a weight beyond size_t");
-  ok (mm_weight_create (be, (size_t) 1 << 28, (size_t) 1 << 28, false, &none) == MM_ENOMEM && !none,
+  ok (mm_weight_create (be, 0, 3, &none) == MM_EINVAL && !none, "a weight without outputs");
+  ok (mm_weight_create (be, 3, 0, &none) == MM_EINVAL && !none, "a weight without inputs");
+  ok (mm_weight_create (be, SIZE_MAX / 8, 64, &none) == MM_ENOMEM && !none, "a weight beyond size_t");
+  ok (mm_weight_create (be, (size_t) 1 << 28, (size_t) 1 << 28, &none) == MM_ENOMEM && !none,
       "a weight beyond memory");
   mm_weight_free (be, NULL);
   ok (mm_weight_set (be, w, mm_mat (data, 3, 4)) == MM_ESHAPE, "values of another shape");
@@ -291,7 +286,8 @@ test_errors (void)
   ok (mm_linear (be, x, w, mm_mat (data, 2, 3), y) == MM_ESHAPE, "linear: residual too narrow");
   ok (mm_linear (be, narrow, w, absent, y) == MM_ESHAPE, "linear: rows that overlap");
   ok (mm_linear (be, mm_mat (NULL, 2, 3), w, absent, y) == MM_EINVAL, "linear: x absent");
-  ok (mm_linear_grad_input (be, y, inference, absent, x) == MM_EINVAL, "grad_input: a weight for inference");
+  ok (mm_linear_grad_input (be, y, w, absent, x) == MM_EINVAL, "grad_input: a weight without values");
+  ok (mm_weight_set (be, w, mm_mat (data, 4, 3)) == MM_OK, "values");
   ok (mm_linear_grad_input (be, x, w, absent, x) == MM_ESHAPE, "grad_input: dy too narrow");
   ok (mm_linear_grad_input (be, y, w, absent, y) == MM_ESHAPE, "grad_input: dx too wide");
   ok (mm_linear_grad_input (be, y, w, y, x) == MM_ESHAPE, "grad_input: residual too wide");
@@ -299,7 +295,6 @@ test_errors (void)
       "grad_weight: another number of rows");
   ok (mm_linear (be, mm_mat (NULL, 0, 3), w, absent, mm_mat (NULL, 0, 4)) == MM_OK, "linear of no rows");
   mm_weight_free (be, w);
-  mm_weight_free (be, inference);
   mm_backend_close (be);
 }
 

@@ -40,17 +40,28 @@ random_mat (size_t m, size_t n, uint32_t seed)
   return x;
 }
 
-/* A weight of N outputs and K inputs.  */
-static struct mm_weight *
-random_weight (struct mm_backend *be, size_t n, size_t k, bool training, uint32_t seed)
+struct random_weight
 {
-  struct mm_mat values = random_mat (n, k, seed);
+  struct mm_mat values;
   struct mm_weight *w;
+};
 
-  must (mm_weight_create (be, n, k, training, &w));
-  must (mm_weight_set (be, w, values));
-  free (values.data);
-  return w;
+/* A weight of N outputs and K inputs.  */
+static struct random_weight
+random_weight (struct mm_backend *be, size_t n, size_t k, uint32_t seed)
+{
+  struct random_weight r = { random_mat (n, k, seed), NULL };
+
+  must (mm_weight_create (be, n, k, &r.w));
+  must (mm_weight_set (be, r.w, r.values));
+  return r;
+}
+
+static void
+free_weight (struct mm_backend *be, struct random_weight r)
+{
+  mm_weight_free (be, r.w);
+  free (r.values.data);
 }
 
 /* The products of P with M rows and K steps, forward or GRAD, with a residual or without, are those of single
@@ -60,29 +71,28 @@ same_bits (struct mm_backend *be, const struct plan *p, size_t m, size_t k, bool
 {
   struct mm_mat x = random_mat (m, k, 1), r = random_mat (m, p->n, 2), one = random_mat (m, p->n, 3);
   struct mm_mat all = random_mat (m, p->n, 3), none = { 0 };
-  struct mm_weight *w = grad ? random_weight (be, k, p->n, true, 4) : random_weight (be, p->n, k, false, 4);
+  struct random_weight w = random_weight (be, grad ? k : p->n, grad ? p->n : k, 4), parts[MM_MOST_ADDENDS];
   struct mm_addend addends[MM_MOST_ADDENDS];
   bool same;
 
-  must ((grad ? mm_linear_grad_input : mm_linear) (be, x, w, with ? r : none, one));
+  must ((grad ? mm_linear_grad_input : mm_linear) (be, x, w.w, with ? r : none, one));
   for (uint32_t i = 0; i < p->n_parts; i++)
     {
       const struct part *q = &p->parts[i];
       struct mm_mat part = mm_mat_cols (one, q->from, q->cols);
 
-      addends[i] = (struct mm_addend) { random_mat (m, q->rank, 5 + i), NULL, q->from };
-      addends[i].w = grad ? random_weight (be, q->rank, q->cols, true, 9 + i)
-                          : random_weight (be, q->cols, q->rank, false, 9 + i);
+      parts[i] = random_weight (be, grad ? q->rank : q->cols, grad ? q->cols : q->rank, 9 + i);
+      addends[i] = (struct mm_addend) { random_mat (m, q->rank, 5 + i), parts[i].w, q->from };
       must ((grad ? mm_linear_grad_input : mm_linear) (be, addends[i].u, addends[i].w, part, part));
     }
-  must ((grad ? mm_linear_grad_input_plus : mm_linear_plus) (be, x, w, with ? r : none, addends, p->n_parts, all));
+  must ((grad ? mm_linear_grad_input_plus : mm_linear_plus) (be, x, w.w, with ? r : none, addends, p->n_parts, all));
   same = memcmp (one.data, all.data, m * p->n * sizeof (float)) == 0;
   for (size_t i = 0; i < p->n_parts; i++)
     {
       free (addends[i].u.data);
-      mm_weight_free (be, (struct mm_weight *) addends[i].w);
+      free_weight (be, parts[i]);
     }
-  mm_weight_free (be, w);
+  free_weight (be, w);
   free (x.data), free (r.data), free (one.data), free (all.data);
   return same;
 }
@@ -105,29 +115,31 @@ test_errors (void)
 {
   struct mm_backend *be = test_backend ();
   struct mm_mat x = random_mat (2, 3, 1), y = random_mat (2, 8, 2), none = { 0 };
-  struct mm_weight *w = random_weight (be, 8, 3, true, 3), *small = random_weight (be, 4, 2, false, 4);
-  struct mm_weight *inner_first = random_weight (be, 2, 3, false, 5);
-  struct mm_addend a[MM_MOST_ADDENDS + 1] = { { random_mat (2, 2, 6), small, 4 } };
+  struct random_weight w = random_weight (be, 8, 3, 3), small = random_weight (be, 4, 2, 4);
+  struct mm_weight *empty;
+  struct mm_addend a[MM_MOST_ADDENDS + 1] = { { random_mat (2, 2, 6), small.w, 4 } };
 
-  ok (mm_linear_plus (be, x, w, none, a, 1, y) == MM_OK, "an addend on the last columns");
-  ok (mm_linear_plus (be, x, w, none, NULL, 0, y) == MM_OK, "none");
+  ok (mm_linear_plus (be, x, w.w, none, a, 1, y) == MM_OK, "an addend on the last columns");
+  ok (mm_linear_plus (be, x, w.w, none, NULL, 0, y) == MM_OK, "none");
   a[0].from = 5;
-  ok (mm_linear_plus (be, x, w, none, a, 1, y) == MM_ESHAPE, "one beyond them");
+  ok (mm_linear_plus (be, x, w.w, none, a, 1, y) == MM_ESHAPE, "one beyond them");
   a[0].from = SIZE_MAX;
-  ok (mm_linear_plus (be, x, w, none, a, 1, y) == MM_ESHAPE, "one far beyond them");
+  ok (mm_linear_plus (be, x, w.w, none, a, 1, y) == MM_ESHAPE, "one far beyond them");
   a[0].from = 0;
-  ok (mm_linear_plus (be, x, w, none, a, MM_MOST_ADDENDS + 1, y) == MM_EINVAL, "too many");
+  ok (mm_linear_plus (be, x, w.w, none, a, MM_MOST_ADDENDS + 1, y) == MM_EINVAL, "too many");
   a[0].u.cols = 1;
-  ok (mm_linear_plus (be, x, w, none, a, 1, y) == MM_ESHAPE, "one of another inner width");
-  ok (mm_linear_plus (be, y, w, none, a, 0, y) == MM_ESHAPE, "an input of another width");
+  ok (mm_linear_plus (be, x, w.w, none, a, 1, y) == MM_ESHAPE, "one of another inner width");
+  ok (mm_linear_plus (be, y, w.w, none, a, 0, y) == MM_ESHAPE, "an input of another width");
   a[0].u.cols = 2;
-  a[0].w = inner_first;
-  ok (mm_linear_grad_input_plus (be, y, w, none, a, 1, x) == MM_EINVAL, "a weight for inference behind a gradient");
-  ok (mm_linear_grad_input_plus (be, y, small, none, a, 0, x) == MM_EINVAL, "a gradient by such a weight");
-  ok (mm_linear_grad_input_plus (be, x, w, none, a, 0, x) == MM_ESHAPE, "a gradient of another width");
-  mm_weight_free (be, w);
-  mm_weight_free (be, small);
-  mm_weight_free (be, inner_first);
+  must (mm_weight_create (be, 2, 3, &empty));
+  a[0].from = 0;
+  a[0].w = empty;
+  ok (mm_linear_grad_input_plus (be, y, w.w, none, a, 1, x) == MM_EINVAL, "a weight without values behind a gradient");
+  ok (mm_linear_grad_input_plus (be, x, empty, none, NULL, 0, x) == MM_EINVAL, "a gradient by such a weight");
+  ok (mm_linear_grad_input_plus (be, x, w.w, none, a, 0, x) == MM_ESHAPE, "a gradient of another width");
+  free_weight (be, w);
+  free_weight (be, small);
+  mm_weight_free (be, empty);
   free (a[0].u.data), free (x.data), free (y.data);
   mm_backend_close (be);
 }

@@ -85,7 +85,7 @@ test_sizes (struct mm_backend *be)
   for (int i = 0; i < 2; i++)
     for (size_t k = 0; k < N_ELEMENTS (sets); k++)
       {
-        struct mm_model *m = small_model (be, &small_configs[i], true);
+        struct mm_model *m = small_model (be, &small_configs[i]);
         double want = count_flops (&small_configs[i], 2, sets[k], LENGTH);
 
         must (mm_lora_create (m, 2, 1, sets[k], 1));
@@ -105,7 +105,7 @@ test_sizes (struct mm_backend *be)
 static void
 test_errors (struct mm_backend *be)
 {
-  struct mm_model *m = small_model (be, &small_configs[0], true);
+  struct mm_model *m = small_model (be, &small_configs[0]);
   struct mm_lora_module none[2 * MM_LORA_TARGETS] = { { 0, 0 } };
   struct mm_lora_module wide[2 * MM_LORA_TARGETS] = { [MM_LORA_K] = { 7, 1 } };
 
@@ -127,7 +127,7 @@ test_errors (struct mm_backend *be)
 static void
 test_start (struct mm_backend *be)
 {
-  struct mm_model *m = small_model (be, &small_configs[1], true);
+  struct mm_model *m = small_model (be, &small_configs[1]);
   unsigned set = 1u << MM_LORA_Q | 1u << MM_LORA_V | 1u << MM_LORA_DOWN;
   bool started = mm_lora_create (m, 3, 6, set, 5) == MM_OK;
   struct mm_params p = mm_model_trained (m);
@@ -164,9 +164,9 @@ test_start (struct mm_backend *be)
 
 /* A model with an adapter of which nothing is zero.  */
 static struct mm_model *
-adapted (struct mm_backend *be, const struct mm_model_config *c, bool training)
+adapted (struct mm_backend *be, const struct mm_model_config *c)
 {
-  struct mm_model *m = small_model (be, c, training);
+  struct mm_model *m = small_model (be, c);
   struct mm_params p;
 
   must (mm_lora_create (m, 3, 2.1, all & ~(1u << MM_LORA_K), 5));
@@ -195,8 +195,8 @@ test_effect (struct mm_backend *be)
   const struct mm_model_config *c = &small_configs[0];
   size_t size = ROWS * LENGTH * c->vocab_size * sizeof (float);
   struct mm_batch b = small_batch (ROWS, LENGTH, 0, c->vocab_size, EVERY);
-  struct mm_model *plain = small_model (be, c, false), *fresh = small_model (be, c, false);
-  struct mm_model *trained = adapted (be, c, false);
+  struct mm_model *plain = small_model (be, c), *fresh = small_model (be, c);
+  struct mm_model *trained = adapted (be, c);
   float *want, *same, *other;
 
   must (mm_lora_create (fresh, 4, 8, all, 1));
@@ -214,7 +214,7 @@ test_effect (struct mm_backend *be)
 static int64_t *
 gradient_of (struct mm_backend *be, const struct mm_model_config *c, size_t *size)
 {
-  struct mm_model *m = adapted (be, c, true);
+  struct mm_model *m = adapted (be, c);
   struct mm_batch b = small_batch (ROWS, LENGTH, 0, c->vocab_size, EVERY);
   int64_t *grad;
   struct mm_loss loss = { 0 };
@@ -268,7 +268,7 @@ test_bits (void)
 static void
 test_generation (struct mm_backend *be)
 {
-  struct mm_model *m = adapted (be, &small_configs[1], false);
+  struct mm_model *m = adapted (be, &small_configs[1]);
   uint32_t vocab = mm_model_config (m)->vocab_size;
   struct mm_batch b = small_batch (1, LENGTH, 0, vocab, 0);
   float *want = logits_of (m, &b), *logits = test_alloc (vocab, sizeof *logits);

@@ -51,7 +51,7 @@ make_weight (struct mm_backend *be, const struct problem *p)
 {
   struct mm_weight *w;
 
-  if (mm_weight_create (be, p->vocab, p->width, true, &w) < 0 || mm_weight_set (be, w, p->w) < 0)
+  if (mm_weight_create (be, p->vocab, p->width, &w) < 0 || mm_weight_set (be, w, p->w) < 0)
     {
       printf ("Bail out! %s\n", mm_error_message ());
       exit (99);

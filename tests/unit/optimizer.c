@@ -282,7 +282,7 @@ main (void)
   struct mm_model_config config;
 
   if (mm_backend_open ("cpu", 2, &be) < 0 || mm_config_preset ("nano", VOCAB, &config) < 0
-      || mm_model_create (be, &config, true, &model) < 0)
+      || mm_model_create (be, &config, &model) < 0)
     return 1;
   n = mm_model_size (model);
   test_against_double (0, "no clip");

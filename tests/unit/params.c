@@ -26,7 +26,7 @@ make (enum mm_architecture architecture, bool tied)
   };
   struct mm_model *m;
 
-  if (mm_model_create (be, &c, false, &m) < 0)
+  if (mm_model_create (be, &c, &m) < 0)
     {
       fprintf (stderr, "%s\n", mm_error_message ());
       exit (99);
@@ -114,7 +114,7 @@ test_create (void)
 
   ok (mm_config_preset ("nano", 320, &c) == MM_OK, "nano");
   c.n_kv_heads = 0;
-  ok (mm_model_create (be, &c, false, &m) == MM_EINVAL && !m, "an impossible configuration");
+  ok (mm_model_create (be, &c, &m) == MM_EINVAL && !m, "an impossible configuration");
   mm_model_free (NULL);
 }
 
@@ -446,27 +446,27 @@ test_shards (struct mm_model *m, const float *x)
   write_part ("d/a.safetensors", m, 0, half, &same);
   write_part ("d/b.safetensors", m, half, n, &same);
   put_index (index, m, half, NULL);
-  ok (mm_model_open (be, "d", false, &back) == MM_OK && same_values (back, x), "two shards");
+  ok (mm_model_open (be, "d", &back) == MM_OK && same_values (back, x), "two shards");
   mm_model_free (back);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
       put_index (index, m, half, cases[i].wrong);
-      ok (mm_model_open (be, "d", false, &back) == cases[i].st && !back
+      ok (mm_model_open (be, "d", &back) == cases[i].st && !back
           && strstr (mm_error_message (), cases[i].says), cases[i].name);
     }
   put_index (index, m, half, NULL);
   write_part ("d/b.safetensors", m, half, n, &more);
-  ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back
+  ok (mm_model_open (be, "d", &back) == MM_EFORMAT && !back
       && strstr (mm_error_message (), "x stands in b.safetensors"),
       "a tensor that the index does not know");
   write_part ("d/b.safetensors", m, half + 1, n, &same);
-  ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back
+  ok (mm_model_open (be, "d", &back) == MM_EFORMAT && !back
       && strstr (mm_error_message (), "is not in b.safetensors"),
       "a tensor that its shard does not hold");
   put_text (index, "{\"weight_map\": {}}");
-  ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back, "an empty index");
+  ok (mm_model_open (be, "d", &back) == MM_EFORMAT && !back, "an empty index");
   put_text (index, "{}");
-  ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back, "an index of nothing");
+  ok (mm_model_open (be, "d", &back) == MM_EFORMAT && !back, "an index of nothing");
 }
 
 static void
@@ -479,14 +479,14 @@ test_open (void)
   char *config, *generation;
 
   mkdir ("d", 0700);
-  ok (mm_model_open (be, "d", false, &back) == MM_ENOENT && !back
+  ok (mm_model_open (be, "d", &back) == MM_ENOENT && !back
       && strstr (mm_error_message (), "config.json"), "a folder without config.json");
   put_config ("d", m);
-  ok (mm_model_open (be, "d", false, &back) == MM_ENOENT && !back
+  ok (mm_model_open (be, "d", &back) == MM_ENOENT && !back
       && strstr (mm_error_message (), "model.safetensors.index.json"), "a folder without weights");
   test_shards (m, x);
   write_part ("d/model.safetensors", m, 0, mm_model_n_params (m), &same);
-  ok (mm_model_open (be, "d", true, &back) == MM_OK && same_values (back, x)
+  ok (mm_model_open (be, "d", &back) == MM_OK && same_values (back, x)
       && mm_model_backend (back) == be && mm_model_config (back)->head_dim == 6,
       "one file comes before an index");
   mm_model_free (back);
@@ -496,13 +496,13 @@ test_open (void)
   huge.ffn_size = 1 << 22;
   must (mm_config_text (&huge, MM_F32, &config, &generation));
   put_text ("d/config.json", config);
-  ok (mm_model_open (be, "d", true, &back) == MM_ESHAPE && !back
+  ok (mm_model_open (be, "d", &back) == MM_ESHAPE && !back
       && strstr (mm_error_message (), "model.embed_tokens.weight"),
       "a configuration that claims too much");
   free (config);
   free (generation);
   put_text ("d/model.safetensors", "short");
-  ok (mm_model_open (be, "d", false, &back) == MM_EFORMAT && !back, "a damaged file");
+  ok (mm_model_open (be, "d", &back) == MM_EFORMAT && !back, "a damaged file");
   mm_model_free (m);
   free (x);
 }

@@ -29,7 +29,7 @@ live (int rank, int size, int fd, body_fn *body)
   must (mm_comm_set_environment (rank, size, fd));
   must (mm_comm_open ("auto", 30, &t.comm));
   must (mm_backend_open ("cpu", 1, &t.backend));
-  t.model = small_model (t.backend, &small_configs[0], true);
+  t.model = small_model (t.backend, &small_configs[0]);
   result = body (&t, rank, size);
   if (result)
     printf ("# rank %d: %d: %s\n", rank, result, mm_error_message ());

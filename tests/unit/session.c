@@ -140,7 +140,7 @@ main (void)
   must (mm_backend_open ("cpu", 2, &be));
   for (size_t i = 0; i < 2; i++)
     {
-      struct mm_model *m = small_model (be, &small_configs[i], i == 1);
+      struct mm_model *m = small_model (be, &small_configs[i]);
 
       test_bits (m);
       test_two (m);

@@ -30,12 +30,12 @@ must (mm_status st)
 
 /* A model with random weights, large enough that attention and gates matter; norms near 1.  */
 static inline struct mm_model *
-small_model (struct mm_backend *be, const struct mm_model_config *c, bool training)
+small_model (struct mm_backend *be, const struct mm_model_config *c)
 {
   struct mm_model *m;
   float *x;
 
-  must (mm_model_create (be, c, training, &m));
+  must (mm_model_create (be, c, &m));
   x = malloc (mm_model_size (m) * sizeof *x);
   if (!x)
     exit (99);

@@ -26,7 +26,7 @@ begin (void)
   t = (struct mm_trainer) { .config = &config, .saved = UINT64_MAX, .state = { .step = 12, .updates = 10 } };
   must (mm_comm_open ("self", 1, &t.comm));
   must (mm_backend_open ("cpu", 1, &t.backend));
-  t.model = small_model (t.backend, &small_configs[1], true);
+  t.model = small_model (t.backend, &small_configs[1]);
   must (mm_optimizer_create (t.model, &t.optimizer));
   t.optimizer.updates = t.state.updates;
   mm_normal (1, MM_RANDOM_TEST, 0, 0, mm_model_size (t.model), 1e-3, t.optimizer.m);

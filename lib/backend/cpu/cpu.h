@@ -18,6 +18,7 @@
 enum mm_cpu_scratch_part
 {
   MM_SCRATCH_PRODUCT,           /* gemm.c: packed operands */
+  MM_SCRATCH_WEIGHTS,           /* linear.c: weights packed for one product */
   MM_SCRATCH_OP,                /* the operation: shared by its threads */
   MM_SCRATCH_THREADS,           /* the operation: one piece for each thread */
   MM_N_SCRATCH
@@ -66,7 +67,7 @@ void mm_cpu_release (struct mm_backend *be, void *p);
 mm_status mm_cpu_zero (struct mm_backend *be, void *device, size_t bytes);
 mm_status mm_cpu_weight_create (struct mm_backend *be, struct mm_weight *w);
 void mm_cpu_weight_free (struct mm_backend *be, struct mm_weight *w);
-mm_status mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values);
+mm_status mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w);
 mm_status mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                          struct mm_mat residual, struct mm_mat y);
 mm_status mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,

@@ -103,10 +103,13 @@ struct mm_gemm
    the pieces before by TOTAL.  */
 mm_status mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *g, bool *bad) MM_NODISCARD;
 
-/* The panels of B = W^T and of B = W for a weight W [n, k] made by mm_weight_set.  */
+/* The panels of B = W^T for a weight W [n, k] made by mm_weight_set.  */
 struct mm_weight;
 struct mm_gemm_panels mm_cpu_weight_forward (const struct mm_backend *be, const struct mm_weight *w);
-struct mm_gemm_panels mm_cpu_weight_backward (const struct mm_backend *be, const struct mm_weight *w);
+
+/* Make the panels of B = W for N weights, in scratch that lasts until the next call.  MM_ENOMEM.  */
+mm_status mm_cpu_weights_backward (struct mm_backend *be, size_t n, const struct mm_weight *const w[],
+                                   struct mm_gemm_panels b[]) MM_NODISCARD;
 
 /* The panels of a matrix as it lies in memory.  */
 struct mm_gemm_panels mm_cpu_gemm_rows (const struct mm_backend *be, const float *data, size_t ld);

@@ -75,6 +75,20 @@ grad_weight (struct mm_backend *be, const struct chunk *c, size_t at, size_t row
   return mm_cpu_gemm (be, &g, NULL);
 }
 
+/* dx's rows of the chunk, from the panels of the weight's columns.  */
+static mm_status
+grad_input (struct mm_backend *be, const struct chunk *c, struct mm_gemm_panels w, struct mm_mat dx)
+{
+  struct mm_gemm g = {
+    .m = dx.rows, .n = dx.cols, .k = c->logits.cols,
+    .a = c->logits.data, .a_row = c->logits.ld, .a_step = 1,
+    .b = w,
+    .y = dx.data, .y_ld = dx.ld
+  };
+
+  return mm_cpu_gemm (be, &g, NULL);
+}
+
 /* Add the fixed-point values of N losses to *SUM.  */
 static void
 sum_losses (const float *losses, size_t n, int64_t *sum, int *overflow)
@@ -96,9 +110,12 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
   struct chunk c = { .kernels = mm_cpu_state (be)->kernels, .grad = dx.data != NULL };
   size_t rows = chunk_rows (x.rows, w->n);
   size_t piece = dw.data && x.rows > MM_CHAIN_CUT ? w->n * w->k : 0;
+  struct mm_gemm_panels columns;
   float *scratch;
   mm_status st = mm_cpu_scratch (be, MM_SCRATCH_OP, rows * (w->n + 1) + piece, sizeof *scratch, &scratch);
 
+  if (st == MM_OK && c.grad)
+    st = mm_cpu_weights_backward (be, 1, &w, &columns);
   for (size_t i = 0; dw.data && x.rows == 0 && i < dw.rows; i++)
     memset (dw.data + i * dw.ld, 0, dw.cols * sizeof *dw.data);
   for (size_t at = 0; at < x.rows && st == MM_OK; at += rows)
@@ -117,8 +134,7 @@ mm_cpu_head_loss (struct mm_backend *be, struct mm_mat x, const struct mm_weight
       if (dw.data)
         st = grad_weight (be, &c, at, x.rows, dw, scratch + rows * (w->n + 1));
       if (c.grad && st == MM_OK)
-        st = mm_cpu_linear_grad_input (be, c.logits, w, (struct mm_mat) { 0 },
-                                       mm_mat_rows (dx, at, at + n));
+        st = grad_input (be, &c, columns, mm_mat_rows (dx, at, at + n));
     }
   return st;
 }

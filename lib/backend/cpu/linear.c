@@ -1,8 +1,10 @@
 /* linear.c -- weights in panels, and the three products of a linear layer.
    SPDX-License-Identifier: Apache-2.0
 
-   For W [n, k]: y = x w^T has chains over k and reads panels of rows of W; dx = dy w has chains over n and
-   reads panels of its columns.  dw = dy^T x reads dy and x where they are.  */
+   For W [n, k]: y = x w^T has chains over k and reads panels of rows of W, made whenever W changes.  dx = dy w
+   has chains over n and reads panels of its columns; these are made for each product anew, in memory that all weights
+   share: a hundredth of its time, where keeping them would take as much memory as the weights.  dw = dy^T x reads dy
+   and x where they are.  */
 
 #include <config.h>
 
@@ -16,33 +18,21 @@ panels_of (size_t n, size_t nr)
   return n / nr + (n % nr != 0);
 }
 
-/* Room for the panels of a matrix [k, n].  */
-static mm_status
-alloc_panels (struct mm_backend *be, size_t k, size_t n, void **panels)
-{
-  size_t nr = mm_cpu_state (be)->kernels->nr, bytes;
-
-  if (__builtin_mul_overflow (panels_of (n, nr) * nr, sizeof (float), &bytes)
-      || __builtin_mul_overflow (bytes, k, &bytes))
-    return mm_fail (MM_ENOMEM, "weight [%zu, %zu]: too big", n, k);
-  return mm_backend_alloc (be, "weight", bytes, panels);
-}
-
 mm_status
 mm_cpu_weight_create (struct mm_backend *be, struct mm_weight *w)
 {
-  mm_status st = alloc_panels (be, w->k, w->n, &w->forward);
+  size_t nr = mm_cpu_state (be)->kernels->nr, bytes;
 
-  if (st == MM_OK && w->training)
-    st = alloc_panels (be, w->n, w->k, &w->backward);
-  return st;
+  if (__builtin_mul_overflow (panels_of (w->n, nr) * nr, sizeof (float), &bytes)
+      || __builtin_mul_overflow (bytes, w->k, &bytes))
+    return mm_fail (MM_ENOMEM, "weight [%zu, %zu]: too big", w->n, w->k);
+  return mm_backend_alloc (be, "weight", bytes, &w->panels);
 }
 
 void
 mm_cpu_weight_free (struct mm_backend *be, struct mm_weight *w)
 {
-  mm_backend_release (be, w->forward);
-  mm_backend_release (be, w->backward);
+  mm_backend_release (be, w->panels);
 }
 
 static struct mm_gemm_panels
@@ -56,13 +46,7 @@ packed (const struct mm_backend *be, const float *data, size_t k)
 struct mm_gemm_panels
 mm_cpu_weight_forward (const struct mm_backend *be, const struct mm_weight *w)
 {
-  return packed (be, w->forward, w->k);
-}
-
-struct mm_gemm_panels
-mm_cpu_weight_backward (const struct mm_backend *be, const struct mm_weight *w)
-{
-  return packed (be, w->backward, w->n);
+  return packed (be, w->panels, w->k);
 }
 
 struct mm_gemm_panels
@@ -73,102 +57,118 @@ mm_cpu_gemm_rows (const struct mm_backend *be, const float *data, size_t ld)
   return (struct mm_gemm_panels) { .data = data, .panel = nr, .step = ld, .padded = false };
 }
 
-struct set_job
+struct pack_job
 {
   const struct mm_cpu_kernels *kernels;
-  struct mm_weight *w;
   struct mm_mat values;
+  float *panels;
 };
 
-/* This thread's share of the panels, forward and backward.  */
+/* This thread's share of the panels of rows; of columns.  */
 static void
-set_panels (void *arg, int thread, int n_threads)
+pack_rows (void *arg, int thread, int n_threads)
 {
-  const struct set_job *job = arg;
+  const struct pack_job *job = arg;
   const struct mm_mat v = job->values;
-  size_t nr = job->kernels->nr, from, to;
+  size_t from, to;
 
-  mm_share (v.rows, nr, thread, n_threads, &from, &to);
-  job->kernels->gemm_pack (v.data + from * v.ld, v.ld, true, v.cols, to - from,
-                           (float *) job->w->forward + from * v.cols);
-  if (!job->w->training)
-    return;
-  mm_share (v.cols, nr, thread, n_threads, &from, &to);
-  job->kernels->gemm_pack (v.data + from, v.ld, false, v.rows, to - from,
-                           (float *) job->w->backward + from * v.rows);
+  mm_share (v.rows, job->kernels->nr, thread, n_threads, &from, &to);
+  job->kernels->gemm_pack (v.data + from * v.ld, v.ld, true, v.cols, to - from, job->panels + from * v.cols);
+}
+
+static void
+pack_columns (void *arg, int thread, int n_threads)
+{
+  const struct pack_job *job = arg;
+  const struct mm_mat v = job->values;
+  size_t from, to;
+
+  mm_share (v.cols, job->kernels->nr, thread, n_threads, &from, &to);
+  job->kernels->gemm_pack (v.data + from, v.ld, false, v.rows, to - from, job->panels + from * v.rows);
 }
 
 mm_status
-mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values)
+mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w)
 {
   struct mm_cpu *cpu = mm_cpu_state (be);
-  struct set_job job = { cpu->kernels, w, values };
+  struct pack_job job = { cpu->kernels, w->values, w->panels };
 
-  mm_team_run (cpu->team, set_panels, &job);
+  mm_team_run (cpu->team, pack_rows, &job);
   return MM_OK;
 }
 
+mm_status
+mm_cpu_weights_backward (struct mm_backend *be, size_t n, const struct mm_weight *const w[],
+                         struct mm_gemm_panels b[])
+{
+  struct mm_cpu *cpu = mm_cpu_state (be);
+  size_t nr = cpu->kernels->nr, size = 0;
+  float *panels;
+  mm_status st;
+
+  for (size_t i = 0; i < n; i++)
+    size += panels_of (w[i]->k, nr) * nr * w[i]->n;
+  st = mm_cpu_scratch (be, MM_SCRATCH_WEIGHTS, size, sizeof *panels, &panels);
+  for (size_t i = 0; i < n && st == MM_OK; i++)
+    {
+      struct pack_job job = { cpu->kernels, w[i]->values, panels };
+
+      mm_team_run (cpu->team, pack_columns, &job);
+      b[i] = packed (be, panels, w[i]->n);
+      panels += panels_of (w[i]->k, nr) * nr * w[i]->n;
+    }
+  return st;
+}
+
+/* y = X B (+ RESIDUAL).  */
 static struct mm_gemm
-forward_product (const struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
-                 struct mm_mat y)
+product (struct mm_mat x, struct mm_gemm_panels b, struct mm_mat residual, struct mm_mat y)
 {
   return (struct mm_gemm) {
-    .m = x.rows, .n = w->n, .k = w->k,
+    .m = x.rows, .n = y.cols, .k = x.cols,
     .a = x.data, .a_row = x.ld, .a_step = 1,
-    .b = mm_cpu_weight_forward (be, w),
+    .b = b,
     .residual = residual.data, .residual_ld = residual.ld,
     .y = y.data, .y_ld = y.ld
   };
 }
 
-static struct mm_gemm
-backward_product (const struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w, struct mm_mat residual,
-                  struct mm_mat dx)
+static struct mm_gemm_more
+more_of (const struct mm_addend *a, size_t n, struct mm_gemm_panels b)
 {
-  return (struct mm_gemm) {
-    .m = dy.rows, .n = w->k, .k = w->n,
-    .a = dy.data, .a_row = dy.ld, .a_step = 1,
-    .b = mm_cpu_weight_backward (be, w),
-    .residual = residual.data, .residual_ld = residual.ld,
-    .y = dx.data, .y_ld = dx.ld
-  };
+  return (struct mm_gemm_more) { a->from, n, a->u.cols, a->u.data, a->u.ld, b };
 }
 
-typedef struct mm_gemm product_fn (const struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
-                                   struct mm_mat residual, struct mm_mat y);
-
-/* The product that MAKE makes of X and W, with addends.  Those that begin within a panel of columns, as of small
-   models, come one by one.  */
+/* G with N addends.  Those that begin within a panel of columns, as of small models, come one by one.  */
 static mm_status
-run_plus (struct mm_backend *be, product_fn *make, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
-          const struct mm_addend *addends, size_t n, struct mm_mat y)
+run_plus (struct mm_backend *be, struct mm_gemm *g, const struct mm_gemm_more *more, size_t n)
 {
-  struct mm_gemm_more more[MM_MOST_ADDENDS];
-  struct mm_gemm g = make (be, x, w, residual, y);
   size_t nr = mm_cpu_state (be)->kernels->nr;
   bool together = true;
   mm_status st;
 
   for (size_t i = 0; i < n; i++)
-    {
-      const struct mm_addend *a = &addends[i];
-      struct mm_gemm p = make (be, a->u, a->w, mm_mat (NULL, 0, 0), y);
-
-      more[i] = (struct mm_gemm_more) { a->from, p.n, p.k, p.a, p.a_row, p.b };
-      together = together && a->from % nr == 0 && p.k <= MM_CHAIN_CUT;
-    }
+    together = together && more[i].from % nr == 0 && more[i].k <= MM_CHAIN_CUT;
   if (together)
     {
-      g.more = more;
-      g.n_more = n;
+      g->more = more;
+      g->n_more = n;
     }
-  st = mm_cpu_gemm (be, &g, NULL);
+  st = mm_cpu_gemm (be, g, NULL);
   for (size_t i = 0; st == MM_OK && !together && i < n; i++)
     {
-      struct mm_mat part = mm_mat_cols (y, addends[i].from, more[i].n);
+      struct mm_gemm one = *g;
 
-      g = make (be, addends[i].u, addends[i].w, part, part);
-      st = mm_cpu_gemm (be, &g, NULL);
+      one.n = more[i].n;
+      one.k = more[i].k;
+      one.a = more[i].a;
+      one.a_row = more[i].a_row;
+      one.b = more[i].b;
+      one.y += more[i].from;
+      one.residual = one.y;
+      one.residual_ld = one.y_ld;
+
+      st = mm_cpu_gemm (be, &one, NULL);
     }
   return st;
 }
@@ -177,14 +177,33 @@ mm_status
 mm_cpu_linear_plus (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w, struct mm_mat residual,
                     const struct mm_addend *addends, size_t n, struct mm_mat y)
 {
-  return run_plus (be, forward_product, x, w, residual, addends, n, y);
+  struct mm_gemm g = product (x, mm_cpu_weight_forward (be, w), residual, y);
+  struct mm_gemm_more more[MM_MOST_ADDENDS];
+
+  for (size_t i = 0; i < n; i++)
+    more[i] = more_of (&addends[i], addends[i].w->n, mm_cpu_weight_forward (be, addends[i].w));
+  return run_plus (be, &g, more, n);
 }
 
 mm_status
 mm_cpu_linear_grad_input_plus (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,
                                struct mm_mat residual, const struct mm_addend *addends, size_t n, struct mm_mat dx)
 {
-  return run_plus (be, backward_product, dy, w, residual, addends, n, dx);
+  const struct mm_weight *weights[1 + MM_MOST_ADDENDS] = { w };
+  struct mm_gemm_panels b[1 + MM_MOST_ADDENDS];
+  struct mm_gemm_more more[MM_MOST_ADDENDS];
+  struct mm_gemm g;
+  mm_status st;
+
+  for (size_t i = 0; i < n; i++)
+    weights[1 + i] = addends[i].w;
+  st = mm_cpu_weights_backward (be, 1 + n, weights, b);
+  if (st < 0)
+    return st;
+  g = product (dy, b[0], residual, dx);
+  for (size_t i = 0; i < n; i++)
+    more[i] = more_of (&addends[i], addends[i].w->k, b[1 + i]);
+  return run_plus (be, &g, more, n);
 }
 
 mm_status
