@@ -3,8 +3,8 @@
 
      bench/text [TOKENIZER.json...]
 
-   Each tokenizer with English and Chinese text, one and two threads: every byte once, by encoders whose caches are
-   empty, ids kept; the median of RUNS.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.
+   Each tokenizer with English and Chinese text, one thread and two in turns: every byte once, by encoders whose caches
+   are empty, ids kept; medians of RUNS, of what two threads make of one the median of the turns.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.
    BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py fills where they are missing;
    BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400 tokens is trained on both texts.  */
 
@@ -23,7 +23,7 @@
 #include "../lib/text/vector.h"
 #include "bench.h"
 
-enum { RUNS = 6, PART = 1 << 16 };
+enum { RUNS = 9, MOST_THREADS = 2, PART = 1 << 16 };
 
 static const char *folder, *srcdir;
 
@@ -34,8 +34,8 @@ struct work
   const struct mm_tokenizer *t;
   const char *text;
   size_t *cuts, n_parts;
-  struct mm_encoder *encoders[2];
-  struct mm_ids ids[2];
+  struct mm_encoder *encoders[MOST_THREADS];
+  struct mm_ids ids[MOST_THREADS];
   atomic_size_t next;
 };
 
@@ -132,6 +132,39 @@ run_command (const char *command)
   return bench_clock (CLOCK_MONOTONIC) - began;
 }
 
+/* Seconds of RUNS turns with one thread and with two, if there are two processors.  */
+struct turns
+{
+  int most;                     /* threads */
+  double seconds[MOST_THREADS][RUNS];
+};
+
+static int
+most_threads (void)
+{
+  return mm_cpus_allowed () < MOST_THREADS ? mm_cpus_allowed () : MOST_THREADS;
+}
+
+/* MB/s of SIZE bytes with THREADS, and beside two what they make of one.  */
+static double
+print_turns (const struct turns *t, int threads, double size)
+{
+  double seconds[RUNS], ratios[RUNS], speed;
+
+  for (int i = 0; i < RUNS; i++)
+    {
+      seconds[i] = t->seconds[threads - 1][i];
+      ratios[i] = t->seconds[0][i] / seconds[i];
+    }
+  speed = 1e-6 * size / bench_median (seconds, RUNS);
+  printf ("%d thread%s %8.1f MB/s", threads, threads > 1 ? "s" : " ", speed);
+  if (threads > 1)
+    printf (", %.2f x one", bench_median (ratios, RUNS));
+  putchar ('\n');
+  fflush (stdout);
+  return speed;
+}
+
 static double
 median_command (const char *command, int runs)
 {
@@ -143,28 +176,31 @@ median_command (const char *command, int runs)
 }
 
 static void
-run_tool (const char *tokenizer, const char *input, int threads)
+run_tool (const char *tokenizer, const char *input)
 {
-  enum { TOOL_RUNS = 5 };
   char command[8192], path[2048], out[2048];
-  double seconds[TOOL_RUNS];
+  struct turns t = { .most = most_threads () };
   struct stat info;
 
   snprintf (path, sizeof path, "%s/%s", folder, input);
   if (stat (path, &info) < 0)
     return;
   snprintf (out, sizeof out, "%s/out.tokens", folder);
-  snprintf (command, sizeof command, "./minimind-tokenize -q --threads=%d --tokenizer='%s' --no-eos '%s' -o '%s'",
-            threads, tokenizer, path, out);
-  /* To take away the file of the run before costs time that is not the tool's.  */
-  for (int i = 0; i < TOOL_RUNS; i++)
+  for (int i = 0; i < RUNS * t.most; i++)
     {
+      int threads = 1 + i % t.most;
+
+      snprintf (command, sizeof command, "./minimind-tokenize -q --threads=%d --tokenizer='%s' --no-eos '%s' -o '%s'",
+                threads, tokenizer, path, out);
+      t.seconds[threads - 1][i / t.most] = run_command (command);
+      /* To take away the file of the run before costs time that is not the tool's.  */
       unlink (out);
-      seconds[i] = run_command (command);
     }
-  unlink (out);
-  printf ("  minimind-tokenize %-15s %d thread%s %8.1f MB/s\n", input, threads, threads > 1 ? "s" : " ",
-          1e-6 * (double) info.st_size / bench_median (seconds, TOOL_RUNS));
+  for (int threads = 1; threads <= t.most; threads++)
+    {
+      printf ("  minimind-tokenize %-15s ", input);
+      print_turns (&t, threads, (double) info.st_size);
+    }
 }
 
 /* The start to the first ids, of a text of one letter, a process and all.  */
@@ -183,11 +219,11 @@ run_start (const char *tokenizer)
 /* ---- all ---- */
 
 static void
-run_language (const struct mm_tokenizer *t, const char *tokenizer, const char *language)
+run_language (const struct mm_tokenizer *tokenizer, const char *tokenizer_path, const char *language)
 {
+  struct turns t = { .most = most_threads () };
   char path[2048], *text;
-  double one = 0;
-  size_t size;
+  size_t size, n_ids = 0;
 
   snprintf (path, sizeof path, "%s/%s.txt", folder, language);
   if (mm_read_file (path, (size_t) 1 << 30, &text, &size) < 0)
@@ -195,23 +231,12 @@ run_language (const struct mm_tokenizer *t, const char *tokenizer, const char *l
       printf ("  %s: %s\n", language, mm_error_message ());
       return;
     }
-  for (int threads = 1; threads <= 2 && threads <= mm_cpus_allowed (); threads++)
+  for (int i = 0; i < RUNS * t.most; i++)
+    t.seconds[i % t.most][i / t.most] = run_encoder (tokenizer, text, size, 1 + i % t.most, &n_ids);
+  for (int threads = 1; threads <= t.most; threads++)
     {
-      double seconds[RUNS], speed;
-      size_t n_ids = 0;
-
-      for (int i = 0; i < RUNS; i++)
-        seconds[i] = run_encoder (t, text, size, threads, &n_ids);
-      speed = 1e-6 * (double) size / bench_median (seconds, RUNS);
-      printf ("  %s, %zu bytes, %zu ids, %d thread%s: %.1f MB/s", language, size, n_ids, threads,
-              threads > 1 ? "s" : "", speed);
-      if (threads == 1)
-        one = speed;
-      else
-        printf (", %.2f x one", speed / one);
-      putchar ('\n');
-      fflush (stdout);
-      run_peers (tokenizer, path, threads, speed, n_ids);
+      printf ("  %s, %zu bytes, %zu ids, ", language, size, n_ids);
+      run_peers (tokenizer_path, path, threads, print_turns (&t, threads, (double) size), n_ids);
     }
   free (text);
 }
@@ -228,8 +253,7 @@ run_tokenizer (const char *path)
   run_language (t, path, "chinese");
   mm_tokenizer_free (t);
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-    for (int threads = 1; threads <= 2 && threads <= mm_cpus_allowed (); threads++)
-      run_tool (path, inputs[i], threads);
+    run_tool (path, inputs[i]);
   run_start (path);
   fflush (stdout);
 }
