@@ -120,6 +120,20 @@ run_round (struct rounds *r, int i, struct bench_peer *peer)
   r->prompt_ratio[i] = r->peer_prompt[i] / r->prompt[i];
 }
 
+/* Where the time of TOKENS tokens goes.  */
+static void
+print_profile (void)
+{
+  struct mm_backend *be = mm_model_backend (ours.model);
+  double seconds;
+
+  time_prompt ();
+  mm_backend_profile_reset (be);
+  seconds = time_tokens ();
+  printf ("%d tokens one at a time: ", TOKENS);
+  bench_profile (be, mm_backend_peak (be), 1, seconds);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -161,6 +175,7 @@ main (int argc, char **argv)
     printf ("llama.cpp: %.1f tokens/s one at a time, ratio %.2f; prompt %.1f, ratio %.2f\n",
             TOKENS / bench_median (r.peer_tokens, count), bench_median (r.ratio, count),
             PROMPT / bench_median (r.peer_prompt, count), bench_median (r.prompt_ratio, count));
+  print_profile ();
   mm_session_close (session);
   bench_ours_close (&ours);
   snprintf (command, sizeof command, "rm -r %s", folder);

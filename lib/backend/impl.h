@@ -64,6 +64,7 @@ struct mm_backend_ops
                                const float *w, const float *rms, struct mm_mat dx, float *dw);
   mm_status (*rope) (struct mm_backend *be, struct mm_mat x, size_t hd, const int32_t *positions,
                      const float *cosines, const float *sines, bool grad);
+  /* kv_step is never 0.  */
   mm_status (*attention) (struct mm_backend *be, struct mm_heads heads, struct mm_mat q, struct mm_mat k,
                           struct mm_mat v, const struct mm_segment *segments, size_t n_segments,
                           struct mm_mat o, float *stats);

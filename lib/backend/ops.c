@@ -378,9 +378,11 @@ want_attention (const char *op, struct mm_heads h, struct mm_mat q, struct mm_ma
   if (h.head_dim == 0 || h.n_kv_heads == 0 || h.n_heads == 0 || h.n_heads % h.n_kv_heads)
     return mm_fail (MM_EINVAL, "%s: %zu heads of %zu values cannot share %zu", op, h.n_heads,
                     h.head_dim, h.n_kv_heads);
+  if (grad && h.kv_step)
+    return mm_fail (MM_EINVAL, "%s: heads of keys %zu values apart", op, h.kv_step);
   TRY (want_mat (op, "q", q, q.rows, h.n_heads * h.head_dim));
-  TRY (want_mat (op, "k", k, k.rows, h.n_kv_heads * h.head_dim));
-  TRY (want_mat (op, "v", v, k.rows, h.n_kv_heads * h.head_dim));
+  TRY (want_mat (op, "k", k, k.rows, h.kv_step ? h.head_dim : h.n_kv_heads * h.head_dim));
+  TRY (want_mat (op, "v", v, k.rows, k.cols));
   for (size_t i = 0; i < n_segments; i++)
     {
       if (s[i].n_q > q.rows || s[i].q0 > q.rows - s[i].n_q)
@@ -394,6 +396,15 @@ want_attention (const char *op, struct mm_heads h, struct mm_mat q, struct mm_ma
                         s[i].n_k);
     }
   return MM_OK;
+}
+
+/* H as backends are given it.  */
+static struct mm_heads
+with_step (struct mm_heads h)
+{
+  if (h.kv_step == 0)
+    h.kv_step = h.head_dim;
+  return h;
 }
 
 /* Pairs of a query and a key it may see, over all heads, times head_dim.  */
@@ -417,9 +428,9 @@ mm_attention (struct mm_backend *be, struct mm_heads heads, struct mm_mat q, str
   TRY (want_attention ("attention", heads, q, k, v, segments, n_segments, false));
   TRY (want_mat ("attention", "o", o, q.rows, q.cols));
   return book (be, MM_OP_ATTENTION, start,
-               be->ops->attention (be, heads, q, k, v, segments, n_segments, o, stats),
+               be->ops->attention (be, with_step (heads), q, k, v, segments, n_segments, o, stats),
                4 * attention_size (heads, segments, n_segments),
-               4 * (2 * area (q) + area (k) + area (v)));
+               4 * (2 * area (q) + 2 * (double) (k.rows * heads.n_kv_heads * heads.head_dim)));
 }
 
 mm_status
@@ -437,7 +448,7 @@ mm_attention_grad (struct mm_backend *be, struct mm_heads heads, struct mm_mat q
   TRY (want_mat ("attention_grad", "dk", dk, k.rows, k.cols));
   TRY (want_mat ("attention_grad", "dv", dv, v.rows, v.cols));
   return book (be, MM_OP_ATTENTION_GRAD, start,
-               be->ops->attention_grad (be, heads, q, k, v, o, stats, d_o, segments, n_segments, dq, dk,
+               be->ops->attention_grad (be, with_step (heads), q, k, v, o, stats, d_o, segments, n_segments, dq, dk,
                                         dv),
                8 * attention_size (heads, segments, n_segments),
                4 * (4 * area (q) + 2 * area (k) + 2 * area (v)));

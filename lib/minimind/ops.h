@@ -140,16 +140,18 @@ mm_status mm_rope (struct mm_backend *be, struct mm_mat x, size_t hd, const int3
 struct mm_heads
 {
   size_t n_heads, n_kv_heads, head_dim;         /* n_heads a multiple of n_kv_heads */
+  size_t kv_step;               /* from a head's keys to those of the next, elements; 0: side by side in a row */
 };
 
-/* Causal attention inside segments.  q, o [rows, n_heads * hd]; k, v [key rows, n_kv_heads * hd];
+/* Causal attention inside segments.  q, o [rows, n_heads * hd]; k, v [key rows, n_kv_heads * hd], or with a kv_step
+   [key rows, hd] of the first head, the others' behind it;
    stats [2 * rows * n_heads] (unless NULL) keeps maximum and 1/sum of each row and head for the
    gradient.  Scores of T x T are never stored.  */
 mm_status mm_attention (struct mm_backend *be, struct mm_heads heads, struct mm_mat q, struct mm_mat k,
                         struct mm_mat v, const struct mm_segment *segments, size_t n_segments,
                         struct mm_mat o, float *stats) MM_NODISCARD;
 
-/* Gradients; segments with n_q = n_k.  dq, dk, dv are written.  */
+/* Gradients; kv_step 0, segments with n_q = n_k.  dq, dk, dv are written.  */
 mm_status mm_attention_grad (struct mm_backend *be, struct mm_heads heads, struct mm_mat q,
                              struct mm_mat k, struct mm_mat v, struct mm_mat o, const float *stats,
                              struct mm_mat d_o, const struct mm_segment *segments, size_t n_segments,

@@ -226,18 +226,25 @@ mm_run_qkv (const struct mm_run *run, size_t l, bool again, struct mm_qkv *h)
 }
 
 /* Put k and v behind those of the tokens before, and let H see all of them.  A gather of rows 0, 1,
-   2 ... is the copy.  */
+   2 ... is the copy: of a head's tokens, or of a single token's heads.  v stands beside k.  */
 static mm_status
 append_to_cache (const struct mm_run *run, size_t l, struct mm_qkv *h)
 {
-  size_t kv = mm_width_kv (&run->model->config);
-  float *cache = run->cache + l * run->capacity * kv;
-  struct mm_mat now = h->k, all = mm_mat (cache, run->past + run->n, kv);
+  struct mm_backend *be = run->model->be;
+  size_t hd = run->model->config.head_dim, planes = mm_cache_planes (&run->model->config);
+  size_t plane = run->capacity * hd, ld = h->k.ld;
+  float *cache = run->cache + l * planes * plane, *end = cache + run->past * hd, *now = h->k.data;
+  mm_status st = MM_OK;
 
-  now.cols = kv;                /* v stands beside k */
-  h->k = mm_mat_cols (all, 0, kv / 2);
-  h->v = mm_mat_cols (all, kv / 2, kv / 2);
-  return mm_embed (run->model->be, now, run->row_numbers, rows (run, cache + run->past * kv, kv));
+  h->k = mm_mat (cache, run->past + run->n, hd);
+  h->v = mm_mat (cache + planes / 2 * plane, run->past + run->n, hd);
+  if (run->n == 1)
+    return mm_embed (be, mm_mat (now, planes, hd), run->row_numbers,
+                     (struct mm_mat) { end, planes, hd, plane });
+  for (size_t i = 0; i < planes && st == MM_OK; i++)
+    st = mm_embed (be, (struct mm_mat) { now + i * hd, run->n, hd, ld }, run->row_numbers,
+                   rows (run, end + i * plane, hd));
+  return st;
 }
 
 /* y = W X (+ RESIDUAL), and what an adapter adds: the linear layer at SITE of layer L.  */

@@ -113,6 +113,13 @@ mm_width_kv (const struct mm_model_config *c)
   return 2 * (size_t) c->n_kv_heads * c->head_dim;
 }
 
+/* Heads of keys and of values.  */
+static inline size_t
+mm_cache_planes (const struct mm_model_config *c)
+{
+  return 2 * (size_t) c->n_kv_heads;
+}
+
 static inline size_t
 mm_width_out (const struct mm_model_config *c)
 {
@@ -167,8 +174,9 @@ struct mm_run
   float *d_qkv, *d_out, *d_qk;  /* [n, ...]: gradients on the way through attention, in ffn's
                                    memory, d_qkv over heads; d_qk for Qwen3 alone */
 
-  /* Generation: keys and values of the PAST tokens of the one document, [capacity, kv] for each
-     layer; NULL in passes over whole documents.  ROW_NUMBERS (host) is 0, 1, 2, ... N - 1.  */
+  /* Generation: keys, then values, of the PAST tokens of the one document, [n_kv_heads, capacity, hd] each for each
+     layer, so that those of a head are read in one stream; NULL in passes over whole documents.  ROW_NUMBERS (host)
+     is 0, 1, 2, ... of as many as N and mm_cache_planes.  */
   float *cache;
   size_t capacity, past;
   const int32_t *row_numbers;
@@ -263,7 +271,7 @@ mm_run_heads (const struct mm_run *run)
 {
   const struct mm_model_config *c = &run->model->config;
 
-  return (struct mm_heads) { c->n_heads, c->n_kv_heads, c->head_dim };
+  return (struct mm_heads) { c->n_heads, c->n_kv_heads, c->head_dim, run->cache ? run->capacity * c->head_dim : 0 };
 }
 
 static inline struct mm_mat

@@ -18,7 +18,8 @@ struct mm_session
   size_t chunk;                 /* tokens that the run has memory for */
   size_t length, max_tokens;
   float *logits;                /* [V], device */
-  int32_t *positions, *row_numbers;     /* [chunk] */
+  int32_t *positions, *row_numbers;     /* [chunk], [n_rows] */
+  size_t n_rows;                /* that are copied at once */
   struct mm_segment segment;    /* the document: the chunk behind what came before */
   void *memory;
 };
@@ -43,10 +44,10 @@ session_allocate (struct mm_session *s, struct mm_model *m)
   if (st == MM_OK)
     st = mm_alloc ("positions", s->chunk, sizeof *s->positions, &s->positions);
   if (st == MM_OK)
-    st = mm_alloc ("row numbers", s->chunk, sizeof *s->row_numbers, &s->row_numbers);
+    st = mm_alloc ("row numbers", s->n_rows, sizeof *s->row_numbers, &s->row_numbers);
   if (st < 0)
     return st;
-  for (size_t i = 0; i < s->chunk; i++)
+  for (size_t i = 0; i < s->n_rows; i++)
     s->row_numbers[i] = (int32_t) i;
   session_layout (s, &m->config, &a);
   st = mm_backend_alloc (m->be, "keys and values", a.used, &s->memory);
@@ -72,6 +73,9 @@ mm_session_open (struct mm_model *m, size_t max_tokens, struct mm_session **out)
     return st;
   s->max_tokens = s->run.capacity = s->run.table_rows = max_tokens;
   s->chunk = max_tokens < CHUNK ? max_tokens : CHUNK;
+  s->n_rows = mm_cache_planes (&m->config);
+  if (s->n_rows < s->chunk)
+    s->n_rows = s->chunk;
   s->run.model = m;
   s->run.lora_width = m->lora ? m->lora->widest : 0;
   st = session_allocate (s, m);

@@ -25,7 +25,7 @@ enum { GAP = 2 };
 static struct problem
 make_problem (size_t n_kv_heads, size_t group, size_t hd)
 {
-  struct problem p = { .heads = { n_kv_heads * group, n_kv_heads, hd } };
+  struct problem p = { .heads = { n_kv_heads * group, n_kv_heads, hd, 0 } };
   size_t cols_q = p.heads.n_heads * hd, cols_k = n_kv_heads * hd;
 
   for (size_t i = 0; i < N_ELEMENTS (lengths); i++)
@@ -56,10 +56,19 @@ whole_part (const struct mm_segment *s, size_t kv)
   return (struct mm_attention_part) { .segment = *s, .kv_head = kv, .q_to = s->n_q, .k_to = s->n_k };
 }
 
+/* As kernels want them where heads stand side by side.  */
+static struct mm_heads
+side_by_side (struct mm_heads h)
+{
+  h.kv_step = h.head_dim;
+  return h;
+}
+
 /* Fill in what the reference gives.  */
 static void
 reference (struct problem *p)
 {
+  struct mm_heads heads = side_by_side (p->heads);
   float *scratch = test_alloc (p->rows, sizeof *scratch);
 
   for (size_t i = 0; i < N_ELEMENTS (lengths); i++)
@@ -67,8 +76,8 @@ reference (struct problem *p)
       {
         struct mm_attention_part part = whole_part (&p->segments[i], kv);
 
-        mm_cpu_attention_generic (p->heads, p->q, p->k, p->v, &part, p->o, p->stats, scratch);
-        mm_cpu_attention_grad_generic (p->heads, p->q, p->k, p->v, p->o, p->stats, p->d_o, &part, p->dq,
+        mm_cpu_attention_generic (heads, p->q, p->k, p->v, &part, p->o, p->stats, scratch);
+        mm_cpu_attention_grad_generic (heads, p->q, p->k, p->v, p->o, p->stats, p->d_o, &part, p->dq,
                                        p->dk, p->dv, NULL);
       }
   free (scratch);
@@ -175,7 +184,7 @@ one_segment_same (struct mm_backend *be, size_t n, struct mm_heads heads)
   o = test_copy (q), want = test_copy (q), dq = test_copy (q), want_dq = test_copy (q);
   dk = test_copy (k), want_dk = test_copy (k), dv = test_copy (k), want_dv = test_copy (k);
   good = mm_attention (be, heads, q, k, v, &s, 1, o, stats) == MM_OK;
-  mm_cpu_attention_generic (heads, q, k, v, &part, want, stats, scratch);
+  mm_cpu_attention_generic (side_by_side (heads), q, k, v, &part, want, stats, scratch);
   good &= test_same (o, want);
   good &= mm_attention_grad (be, heads, q, k, v, o, stats, d_o, &s, 1, dq, dk, dv) == MM_OK;
   mm_cpu_attention_grad_generic (heads, q, k, v, o, stats, d_o, &part, want_dq, want_dk, want_dv, NULL);
@@ -190,19 +199,37 @@ one_segment_same (struct mm_backend *be, size_t n, struct mm_heads heads)
 static bool
 check_one_segment (struct mm_backend *be)
 {
-  return one_segment_same (be, 300, (struct mm_heads) { 3, 1, 10 })
-         && one_segment_same (be, 1100, (struct mm_heads) { 2, 1, 6 });
+  return one_segment_same (be, 300, (struct mm_heads) { 3, 1, 10, 0 })
+         && one_segment_same (be, 1100, (struct mm_heads) { 2, 1, 6, 0 });
 }
 
 /* ---- pieces ---- */
 
-/* Queries of each segment in pieces of STEP, the keys growing, as a KV cache does: the bits of one
+/* Heads of X one behind the other, PLANE values apart.  */
+static struct mm_mat
+planes_of (const struct problem *p, struct mm_mat x, size_t plane)
+{
+  size_t hd = p->heads.head_dim;
+  struct mm_mat all = mm_mat (test_alloc (p->heads.n_kv_heads * plane, sizeof (float)), x.rows, hd);
+
+  for (size_t h = 0; h < p->heads.n_kv_heads; h++)
+    for (size_t row = 0; row < x.rows; row++)
+      memcpy (all.data + h * plane + row * hd, x.data + row * x.ld + h * hd, hd * sizeof (float));
+  return all;
+}
+
+/* Queries of each segment in pieces of STEP, the keys growing, heads apart, as a KV cache does: the bits of one
    call.  */
 static bool
 pieces_same (struct mm_backend *be, const struct problem *p, size_t step)
 {
-  struct mm_mat o = test_copy (p->o);
+  struct mm_heads heads = p->heads;
+  struct mm_mat o = test_copy (p->o), k, v;
   bool good = true;
+
+  heads.kv_step = (p->rows + 3) * heads.head_dim;
+  k = planes_of (p, p->k, heads.kv_step);
+  v = planes_of (p, p->v, heads.kv_step);
 
   for (size_t i = 0; i < N_ELEMENTS (lengths); i++)
     memset (o.data + p->segments[i].q0 * o.ld, 0, o.cols * sizeof (float));
@@ -218,10 +245,10 @@ pieces_same (struct mm_backend *be, const struct problem *p, size_t step)
 
             pieces[n++] = (struct mm_segment) { p->segments[i].q0 + at, end - at, p->segments[i].k0, end };
           }
-      good &= mm_attention (be, p->heads, p->q, p->k, p->v, pieces, n, o, NULL) == MM_OK;
+      good &= mm_attention (be, heads, p->q, k, v, pieces, n, o, NULL) == MM_OK;
     }
   good &= test_same (o, p->o);
-  free (o.data);
+  free (o.data), free (k.data), free (v.data);
   return good;
 }
 

@@ -77,16 +77,17 @@ test_rope (struct mm_backend *be)
 static void
 test_attention (struct mm_backend *be)
 {
-  const struct mm_heads h = { 4, 2, 3 };
+  const struct mm_heads h = { 4, 2, 3, 0 };
   struct mm_mat q = mm_mat (data, 5, 12), k = mm_mat (data, 5, 6), o = mm_mat (data + 100, 5, 12);
   struct mm_mat dk = mm_mat (data + 200, 5, 6), shorter = mm_mat (data, 4, 6), wide = mm_mat (data, 5, 13);
   struct mm_segment s = { 0, 5, 0, 5 }, bad;
   float *stats = data + 300;
 
 #define FORWARD(heads, q, k, v, segment, o) mm_attention (be, heads, q, k, v, segment, 1, o, stats)
-  ok (FORWARD (((struct mm_heads) { 4, 3, 3 }), q, k, k, &s, o) == MM_EINVAL, "attention: 4 heads share 3");
-  ok (FORWARD (((struct mm_heads) { 4, 0, 3 }), q, k, k, &s, o) == MM_EINVAL, "attention: no keys' heads");
-  ok (FORWARD (((struct mm_heads) { 4, 2, 0 }), q, k, k, &s, o) == MM_EINVAL, "attention: empty heads");
+  ok (FORWARD (((struct mm_heads) { 4, 3, 3, 0 }), q, k, k, &s, o) == MM_EINVAL, "attention: 4 heads share 3");
+  ok (FORWARD (((struct mm_heads) { 4, 0, 3, 0 }), q, k, k, &s, o) == MM_EINVAL, "attention: no keys' heads");
+  ok (FORWARD (((struct mm_heads) { 4, 2, 0, 0 }), q, k, k, &s, o) == MM_EINVAL, "attention: empty heads");
+  ok (FORWARD (((struct mm_heads) { 4, 2, 3, 15 }), q, k, k, &s, o) == MM_ESHAPE, "attention: k is not one head");
   ok (FORWARD (h, wide, k, k, &s, o) == MM_ESHAPE, "attention: q too wide");
   ok (FORWARD (h, q, q, k, &s, o) == MM_ESHAPE, "attention: k too wide");
   ok (FORWARD (h, q, k, shorter, &s, o) == MM_ESHAPE, "attention: fewer values than keys");
@@ -104,6 +105,8 @@ test_attention (struct mm_backend *be)
   mm_attention_grad (be, h, q, k, k, o, stats, d_o, segment, 1, dq, dk, dv)
   bad = (struct mm_segment) { 0, 4, 0, 5 };
   ok (BACKWARD (&bad, o, o, dk, dk) == MM_ESHAPE, "attention_grad: keys before the queries");
+  ok (mm_attention_grad (be, (struct mm_heads) { 4, 2, 3, 15 }, q, k, k, o, stats, o, &s, 1, o, dk, dk) == MM_EINVAL,
+      "attention_grad: heads of keys apart");
   ok (BACKWARD (&s, wide, o, dk, dk) == MM_ESHAPE, "attention_grad: do too wide");
   ok (BACKWARD (&s, o, wide, dk, dk) == MM_ESHAPE, "attention_grad: dq too wide");
   ok (BACKWARD (&s, o, o, shorter, dk) == MM_ESHAPE, "attention_grad: dk too short");
@@ -170,7 +173,7 @@ test_optimizer (struct mm_backend *be)
 static void
 test_empty (struct mm_backend *be)
 {
-  struct mm_heads h = { 4, 2, 3 };
+  struct mm_heads h = { 4, 2, 3, 0 };
   struct mm_mat q = mm_mat (NULL, 0, 12), k = mm_mat (NULL, 0, 6);
   int overflow = 0;
 

@@ -267,7 +267,7 @@ static void
 test_attention (void)
 {
   enum { ROWS = 12, HD = 3, HEADS = 4, KV = 2 };
-  struct attention a = { { HEADS, KV, HD }, { { 0, 5, 0, 5 }, { 5, 7, 5, 7 } },
+  struct attention a = { { HEADS, KV, HD, HD }, { { 0, 5, 0, 5 }, { 5, 7, 5, 7 } },
                          random_mat (ROWS, HEADS * HD, 2), random_mat (ROWS, KV * HD, 2),
                          random_mat (ROWS, KV * HD, 2), random_mat (ROWS, HEADS * HD, 1),
                          random_mat (ROWS, HEADS * HD, 1), random_mat (2 * ROWS, HEADS, 1).data };

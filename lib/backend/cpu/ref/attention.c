@@ -37,7 +37,7 @@ attend (struct mm_heads heads, struct real_mat q, struct real_mat k, struct real
 
   for (size_t j = 0; j < n_keys; j++)
     {
-      e[j] = real_chain (qi, 1, head_of (k, k0 + j, h / group, hd), 1, hd) * score_scale (hd);
+      e[j] = real_chain (qi, 1, head_of (k, k0 + j, h / group, heads.kv_step), 1, hd) * score_scale (hd);
       m = e[j] > m ? e[j] : m;
     }
   for (size_t j = 0; j < n_keys; j++)
@@ -48,7 +48,7 @@ attend (struct mm_heads heads, struct real_mat q, struct real_mat k, struct real
   u = 1 / real_lane_tree (lane);
   for (size_t d = 0; d < hd; d++)
     head_of (o, i, h, hd)[d]
-      = real_fma (real_chain (e, 1, head_of (v, k0, h / group, hd) + d, v.ld, n_keys), u, 0);
+      = real_fma (real_chain (e, 1, head_of (v, k0, h / group, heads.kv_step) + d, v.ld, n_keys), u, 0);
   if (stats)
     {
       stats[2 * (i * heads.n_heads + h)] = m;

@@ -70,11 +70,11 @@ key_panel (struct forward *f, size_t j)
 {
   float *panel = f->keys + (f->single ? 0 : j * f->hd);
   const struct mm_segment *s = &f->part->segment;
+  const float *k = f->k.data + (s->k0 + j) * f->k.ld + f->part->kv_head * f->heads.kv_step;
 
   if (f->single || j >= f->packed_keys)
     {
-      mm_kernel (gemm_pack) (f->k.data + (s->k0 + j) * f->k.ld + f->part->kv_head * f->hd, f->k.ld, true, f->hd,
-                             least (s->n_k - j, MM_NR), panel);
+      mm_kernel (gemm_pack) (k, f->k.ld, true, f->hd, least (s->n_k - j, MM_NR), panel);
       f->packed_keys = j + MM_NR;
     }
   return panel;
@@ -85,7 +85,7 @@ static const float *
 value_rows (struct forward *f, size_t end, size_t *ld)
 {
   size_t from = f->packed_values;
-  const float *v = f->v.data + f->part->segment.k0 * f->v.ld + f->part->kv_head * f->hd;
+  const float *v = f->v.data + f->part->segment.k0 * f->v.ld + f->part->kv_head * f->heads.kv_step;
 
   *ld = f->in_place ? f->v.ld : f->width;
   if (f->in_place)
@@ -220,14 +220,14 @@ static void
 look_ahead (struct forward *f, size_t at)
 {
   f->ahead = (struct ahead) { .hd = f->hd };
-  add_next_keys (&f->ahead, f->part, f->k, f->v, at, f->n_strips);
+  add_next_keys (&f->ahead, f->part, f->heads, f->k, f->v, at, f->n_strips);
   if (at + 1 < f->n_strips)
     {
       struct strip next = strip_at (f, at + 1);
       size_t row = f->part->segment.q0 + next.i;
 
-      add_ahead (&f->ahead, f->o, row, f->head0 + next.h, next.rows, true);
-      add_ahead (&f->ahead, f->q, row, f->head0 + next.h, next.rows, false);
+      add_ahead (&f->ahead, f->o, row, (f->head0 + next.h) * f->hd, next.rows, true);
+      add_ahead (&f->ahead, f->q, row, (f->head0 + next.h) * f->hd, next.rows, false);
     }
   spread_ahead (&f->ahead, pieces (strip_at (f, at).n_keys, MM_NR));
 }

@@ -70,18 +70,18 @@ struct ahead
   size_t each;                  /* rows that go with a tile */
 };
 
-/* N rows of M from ROW on, the values of head H.  */
+/* N rows of M from ROW on, the values of the head that begins at COLUMN.  */
 MM_INLINE void
-add_ahead (struct ahead *a, struct mm_mat m, size_t row, size_t h, size_t n, bool write)
+add_ahead (struct ahead *a, struct mm_mat m, size_t row, size_t column, size_t n, bool write)
 {
   if (n > 0)
-    a->rows[a->n++] = (struct rows) { m.data + row * m.ld + h * a->hd, m.ld, n, write };
+    a->rows[a->n++] = (struct rows) { m.data + row * m.ld + column, m.ld, n, write };
 }
 
 /* What the part after PART begins with, if one is known: its keys and values, of which strip AT of N has a share.  */
 MM_INLINE void
-add_next_keys (struct ahead *a, const struct mm_attention_part *part, struct mm_mat k, struct mm_mat v, size_t at,
-               size_t n)
+add_next_keys (struct ahead *a, const struct mm_attention_part *part, struct mm_heads heads, struct mm_mat k,
+               struct mm_mat v, size_t at, size_t n)
 {
   const struct mm_attention_part *next = part->next;
   size_t from, to;
@@ -89,8 +89,8 @@ add_next_keys (struct ahead *a, const struct mm_attention_part *part, struct mm_
   if (!next)
     return;
   mm_share (least (next->segment.n_k, NEAR_KEYS), 1, (int) at, (int) n, &from, &to);
-  add_ahead (a, k, next->segment.k0 + from, next->kv_head, to - from, false);
-  add_ahead (a, v, next->segment.k0 + from, next->kv_head, to - from, false);
+  add_ahead (a, k, next->segment.k0 + from, next->kv_head * heads.kv_step, to - from, false);
+  add_ahead (a, v, next->segment.k0 + from, next->kv_head * heads.kv_step, to - from, false);
 }
 
 MM_INLINE void

@@ -265,20 +265,20 @@ look_ahead (struct backward *b, const struct span *span, size_t at, size_t n)
   if (span->want_k)
     {
       mm_share (span->to - span->from, 1, (int) at, (int) n, &from, &to);
-      add_ahead (&b->ahead, b->dk, s->k0 + span->from + from, b->part->kv_head, to - from, true);
-      add_ahead (&b->ahead, b->dv, s->k0 + span->from + from, b->part->kv_head, to - from, true);
+      add_ahead (&b->ahead, b->dk, s->k0 + span->from + from, b->part->kv_head * b->hd, to - from, true);
+      add_ahead (&b->ahead, b->dv, s->k0 + span->from + from, b->part->kv_head * b->hd, to - from, true);
     }
   if (span->to == s->n_k)
-    add_next_keys (&b->ahead, b->part, b->k, b->v, at, n);
+    add_next_keys (&b->ahead, b->part, b->heads, b->k, b->v, at, n);
   if (at + 1 < n)
     {
       struct strip next = strip_at (b, span, at + 1);
 
       if (span->want_q)
-        add_ahead (&b->ahead, b->dq, s->q0 + next.i, next.h, next.n, true);
-      add_ahead (&b->ahead, b->o, s->q0 + next.i, next.h, next.n, false);
-      add_ahead (&b->ahead, b->d_o, s->q0 + next.i, next.h, next.n, false);
-      add_ahead (&b->ahead, b->q, s->q0 + next.i, next.h, next.n, false);
+        add_ahead (&b->ahead, b->dq, s->q0 + next.i, next.h * b->hd, next.n, true);
+      add_ahead (&b->ahead, b->o, s->q0 + next.i, next.h * b->hd, next.n, false);
+      add_ahead (&b->ahead, b->d_o, s->q0 + next.i, next.h * b->hd, next.n, false);
+      add_ahead (&b->ahead, b->q, s->q0 + next.i, next.h * b->hd, next.n, false);
     }
   spread_ahead (&b->ahead, TILES * blocks);
 }
