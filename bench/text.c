@@ -4,7 +4,8 @@
      bench/text [TOKENIZER.json...]
 
    Each tokenizer with English and Chinese text, one thread and two in turns: every byte once, by encoders whose caches
-   are empty, ids kept; medians of RUNS, of what two threads make of one the median of the turns.  The peers (text_peers.py) are run by the Python that BENCH_PYTHON names.
+   are empty, ids kept; medians of RUNS, of what two threads make of one the median of the turns.  The peers
+   (text_peers.py) are run by the Python that BENCH_PYTHON names.
    BENCH_TEXT names a folder with english.txt and chinese.txt, which make-text.py fills where they are missing;
    BENCH_TOKENIZERS a list of tokenizer.json.  Without any a tokenizer of 6,400 tokens is trained on both texts.  */
 
