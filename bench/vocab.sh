@@ -4,10 +4,8 @@
 #
 #   sh bench/vocab.sh [THREADS...]            in the build folder; 1 and 2 threads without arguments
 #
-# English: the kernel's documentation (linux-doc-6.1) and manual pages of sections 2, 7 and 8.  Chinese: manpages-zh,
-# fortunes-zh, the translations in linux-doc-6.1.  They are looked for under the folders BENCH_ROOT, "/" by default:
-# packages can be unpacked anywhere with dpkg -x.  Where BENCH_TEXT is a folder that has the files English and Chinese,
-# those are taken; else they are made there.  BENCH_PYTHON names a Python that has the peers; those it lacks are
+# English and Chinese are those of bench/text: make-text.py fills the folder BENCH_TEXT from packages of the
+# distribution, whose names and sizes are printed.  BENCH_PYTHON names a Python that has the peers; those it lacks are
 # left out.  All are given the same number of threads and one file, each byte once.  Our time is that of the whole
 # program, start, reading and writing included; peers' that of the training call.  Rounds alternate; medians.
 export LC_ALL=C
@@ -15,21 +13,8 @@ here=$(dirname "$0")
 work=$(mktemp -d "${TMPDIR:-/tmp}/minimind.XXXXXX") || exit 1
 trap 'rm -rf "$work"' 0
 
-# text DIR... [TEST...]: what stands there, in the order of names, without what is not UTF-8.
-text ()
-{
-  find "$@" -type f ! -name '*.dat' -print0 2>/dev/null | sort -z | xargs -0r gzip -dcf \
-    | iconv -c -f utf-8 -t utf-32le | iconv -c -f utf-32le -t utf-8
-}
-
-texts=${BENCH_TEXT:-$work}
-test -s "$texts/English" || for root in ${BENCH_ROOT:-/}; do
-  doc=$root/usr/share/doc/linux-doc-6.1/Documentation man=$root/usr/share/man
-  text "$doc" ! -path '*/translations/*' ! -name '*.svg' >>"$texts/English"
-  text "$man"/man2 "$man"/man7 "$man"/man8 >>"$texts/English"
-  text "$man"/zh_CN "$man"/zh_TW "$root"/usr/share/games/fortunes/chinese "$root"/usr/share/games/fortunes/tang300 \
-       "$root"/usr/share/games/fortunes/song100 "$doc"/translations/zh_CN "$doc"/translations/zh_TW >>"$texts/Chinese"
-done
+texts=${BENCH_TEXT:-/tmp/bench-text.$(id -u)}
+python3 "$here/make-text.py" "$texts" || exit 1
 
 median () { sort -n | awk '{ v[NR] = $1 } END { if (NR) print v[int ((NR + 1) / 2)]; else print "-" }'; }
 
@@ -45,7 +30,8 @@ peer () { "${BENCH_PYTHON:-python3}" "$here/vocab_peers.py" "$1" "$2" "$3" 2>/de
 
 sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sed q
 "${BENCH_PYTHON:-python3}" "$here/vocab_peers.py"
-for file in English Chinese; do
+cat "$texts/sources"
+for file in english.txt chinese.txt; do
   size=$(stat -c %s "$texts/$file")
   echo "$file: $size bytes, sha256 $(sha256sum <"$texts/$file" | cut -c1-12)"
   test "$size" -ge 1000000 || { echo "$file: no text found, left out"; continue; }
