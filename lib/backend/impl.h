@@ -13,6 +13,7 @@ struct mm_weight
   size_t n, k;
   struct mm_mat values;         /* not the weight's own */
   void *panels;                 /* for y = x w^T; what they hold is the backend's business */
+  void *columns;                /* for dx = dy w, if they are kept, or NULL */
 };
 
 /* One entry for each function of backend.h and ops.h.  Arguments were checked by backend.c and
@@ -38,6 +39,8 @@ struct mm_backend_ops
   mm_status (*weight_create) (struct mm_backend *be, struct mm_weight *w);
   void (*weight_free) (struct mm_backend *be, struct mm_weight *w);
   mm_status (*weight_set) (struct mm_backend *be, struct mm_weight *w);
+  /* Called once at most for a weight, before or after it was set.  */
+  mm_status (*weight_keep_columns) (struct mm_backend *be, struct mm_weight *w);
   mm_status (*linear) (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                        struct mm_mat residual, struct mm_mat y);
   mm_status (*linear_grad_input) (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,

@@ -154,7 +154,13 @@ mm_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values)
 
   TRY (want_mat ("weight_set", "values", values, w->n, w->k));
   w->values = values;
-  return book (be, MM_OP_WEIGHT_SET, start, be->ops->weight_set (be, w), 0, 8 * area (values));
+  return book (be, MM_OP_WEIGHT_SET, start, be->ops->weight_set (be, w), 0, area (values) * (w->columns ? 12 : 8));
+}
+
+mm_status
+mm_weight_keep_columns (struct mm_backend *be, struct mm_weight *w)
+{
+  return w->columns ? MM_OK : be->ops->weight_keep_columns (be, w);
 }
 
 /* Products with columns of W read its values themselves.  */

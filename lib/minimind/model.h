@@ -92,6 +92,10 @@ mm_status mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool 
                           struct mm_pass **p) MM_NODISCARD;
 void mm_pass_free (struct mm_pass *p);          /* accepts NULL */
 
+/* Whether a training pass has so few tokens that packing weights for each product of backward would take long: then
+   mm_pass_create has the model keep them packed for both directions, which takes as much memory again.  */
+bool mm_pass_is_small (size_t rows, size_t seq_len);
+
 /* Bytes of device memory that mm_pass_create would take: for --dry-run.  LORA_WIDTH: the largest sum of ranks at
    one input (q, k, v; gate, up) of an adapter, 0 without one.  */
 size_t mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, bool training,

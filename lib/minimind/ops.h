@@ -56,6 +56,10 @@ void mm_weight_free (struct mm_backend *be, struct mm_weight *w);       /* accep
    the next call or the weight's end: gradients of inputs read it.  */
 mm_status mm_weight_set (struct mm_backend *be, struct mm_weight *w, struct mm_mat values) MM_NODISCARD;
 
+/* From now on keep what gradients of inputs by this weight read, which is made anew for each of them otherwise: as much
+   memory again as the weight has, worth it where products have few rows.  MM_ENOMEM.  */
+mm_status mm_weight_keep_columns (struct mm_backend *be, struct mm_weight *w) MM_NODISCARD;
+
 /* y [M, N] = x [M, K] w^T (+ residual [M, N] if its data is not NULL; y may be it).  */
 mm_status mm_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                      struct mm_mat residual, struct mm_mat y) MM_NODISCARD;

@@ -93,6 +93,10 @@ struct mm_weight_files
 mm_status mm_model_tables (struct mm_backend *be, const struct mm_model_config *c, struct mm_model **m) MM_NODISCARD;
 mm_status mm_model_allocate (struct mm_model *m) MM_NODISCARD;
 
+/* mm_weight_keep_columns for all weights that gradients pass through, an adapter's too.  */
+mm_status mm_model_keep_columns (struct mm_model *m) MM_NODISCARD;
+mm_status mm_lora_keep_columns (struct mm_model *m) MM_NODISCARD;       /* an adapter's alone */
+
 /* Do the files hold just the tensors of M?  It need not have memory yet.  */
 mm_status mm_model_check_files (const struct mm_model *m,
                                 const struct mm_weight_files *f) MM_NODISCARD;

@@ -306,6 +306,24 @@ mm_lora_refresh (struct mm_model *m)
   return st;
 }
 
+mm_status
+mm_lora_keep_columns (struct mm_model *m)
+{
+  struct mm_lora *lora = m->lora;
+  mm_status st = MM_OK;
+
+  for (size_t i = 0; st == MM_OK && i < lora->n_sites; i++)
+    {
+      struct mm_lora_site *s = &lora->sites[i];
+
+      if (s->rank)
+        st = mm_weight_keep_columns (m->be, s->w_a);
+      for (size_t k = 0; st == MM_OK && k < s->n_parts; k++)
+        st = mm_weight_keep_columns (m->be, s->parts[k].w_b);
+    }
+  return st;
+}
+
 /* ---- a fresh one ---- */
 
 static mm_status

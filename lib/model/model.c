@@ -179,6 +179,17 @@ mm_model_refresh_trained (struct mm_model *m)
 }
 
 mm_status
+mm_model_keep_columns (struct mm_model *m)
+{
+  struct matrix x;
+  mm_status st = MM_OK;
+
+  for (size_t i = 0; st == MM_OK && matrix_at (m, i, &x); i++)
+    st = mm_weight_keep_columns (m->be, *x.weight);
+  return st < 0 || !m->lora ? st : mm_lora_keep_columns (m);
+}
+
+mm_status
 mm_model_refresh (struct mm_model *m)
 {
   struct matrix x;

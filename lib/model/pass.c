@@ -48,6 +48,15 @@ mm_pass_bytes (const struct mm_model_config *c, size_t rows, size_t seq_len, boo
   return a.used;
 }
 
+bool
+mm_pass_is_small (size_t rows, size_t seq_len)
+{
+  /* From here on packing a weight for each product of backward costs a hundredth of a step.  */
+  enum { MANY_TOKENS = 1024 };
+
+  return rows * seq_len < MANY_TOKENS;
+}
+
 /* Measure, take memory on the device, cut it.  */
 static mm_status
 pass_allocate (struct mm_pass *p, struct mm_model *m)
@@ -84,6 +93,8 @@ mm_pass_create (struct mm_model *m, size_t rows, size_t seq_len, bool training,
   p->seq_len = seq_len;
   p->training = training;
   st = mm_alloc ("layer memory", m->config.n_layers, sizeof *p->run.layers, &p->run.layers);
+  if (st == MM_OK && training && mm_pass_is_small (rows, seq_len))
+    st = mm_model_keep_columns (m);
   if (st == MM_OK)
     st = pass_allocate (p, m);
   if (st < 0)

@@ -83,8 +83,15 @@ print_bytes (const char *name, uint64_t bytes)
   return bytes;
 }
 
-/* What the CPU's kernels take while they work: logits of a piece of the rows, the largest matrix packed for backward,
-   and blocks of matrices for each thread, as measured.  tests/cli/memory.sh holds the total against a run's.  */
+static bool
+is_small (const struct mm_trainer *t)
+{
+  return mm_pass_is_small (t->plan.order.micro_batch, t->plan.seq_len);
+}
+
+/* What the CPU's kernels take while they work: logits of a piece of the rows, the largest matrix packed for backward
+   unless all are, and blocks of matrices for each thread, as measured.  tests/cli/memory.sh holds the total against
+   a run's.  */
 static uint64_t
 kernel_bytes (const struct mm_trainer *t)
 {
@@ -92,9 +99,9 @@ kernel_bytes (const struct mm_trainer *t)
   const struct mm_model_config *c = &t->shape;
   size_t rows = t->plan.order.micro_batch * t->plan.seq_len;
   uint64_t outputs = c->vocab_size > 2 * (uint64_t) c->ffn_size ? c->vocab_size : 2 * (uint64_t) c->ffn_size;
+  uint64_t weight = is_small (t) ? 0 : outputs * c->hidden_size * sizeof (float);
 
-  return mm_head_loss_bytes (rows, c->vocab_size) + outputs * c->hidden_size * sizeof (float)
-         + thread * (uint64_t) t->config->compute.threads;
+  return mm_head_loss_bytes (rows, c->vocab_size) + weight + thread * (uint64_t) t->config->compute.threads;
 }
 
 /* What a rank sees of the others' gradients, BYTES each, in memory that they share: it adds up its part.  With ZeRO
@@ -115,7 +122,7 @@ print_memory (const struct mm_trainer *t)
   const struct mm_model_config *c = &t->shape;
   struct parts p = count_parts (c);
   uint64_t n = count_trained (t), all = mm_config_parameters (c) + t->lora.parameters, total = 0;
-  uint64_t packed = p.attention + p.feed_forward + p.embedding + t->lora.parameters;
+  uint64_t packed = (p.attention + p.feed_forward + p.embedding + t->lora.parameters) * (is_small (t) ? 2 : 1);
   uint64_t grad = n * sizeof (int64_t), floats = t->config->fast ? n * sizeof (float) : 0;
   size_t from = 0, to = (size_t) n;
 

@@ -157,7 +157,7 @@ expect (struct shape s)
 
 /* ---- one shape on one backend ---- */
 
-enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, GRAD_INPUT = 8, GRAD_WEIGHT = 16, GRAD_RESIDUAL = 32 };
+enum { LINEAR = 1, RESIDUAL = 2, IN_PLACE = 4, GRAD_INPUT = 8, GRAD_WEIGHT = 16, GRAD_RESIDUAL = 32, GRAD_KEPT = 64 };
 
 /* The products whose bits are wrong.  */
 static int
@@ -165,7 +165,7 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
 {
   struct mm_mat x = make (s.m, s.k, 3, 1), w = make (s.n, s.k, 1, 2), dy = make (s.m, s.n, 5, 3);
   struct mm_mat r = make (s.m, s.n, 2, 4), y = make (s.m, s.n, 7, 5), dx = make (s.m, s.k, 4, 6);
-  struct mm_mat dr = make (s.m, s.k, 1, 7);
+  struct mm_mat dr = make (s.m, s.k, 1, 7), other = make (s.n, s.k, 1, 8);
   struct mm_mat none = { 0 };
   struct mm_weight *weight;
   int64_t *acc = room (s.n * s.k, sizeof *acc);
@@ -185,6 +185,12 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
     wrong |= GRAD_INPUT;
   if (mm_linear_grad_input (be, dy, weight, dr, dr) < 0 || !holds (dr, 7, e->dx_residual))
     wrong |= GRAD_RESIDUAL;
+  if (mm_weight_keep_columns (be, weight) < 0 || mm_linear_grad_input (be, dy, weight, none, dx) < 0
+      || !holds (dx, 6, e->dx))
+    wrong |= GRAD_KEPT;
+  if (mm_weight_set (be, weight, other) < 0 || mm_weight_set (be, weight, w) < 0
+      || mm_linear_grad_input (be, dy, weight, none, dx) < 0 || !holds (dx, 6, e->dx))
+    wrong |= GRAD_KEPT;
   if (mm_linear_grad_weight (be, dy, x, acc, &overflow) < 0 || overflow
       || memcmp (acc, e->dw, s.n * s.k * sizeof *acc) != 0)
     wrong |= GRAD_WEIGHT;
@@ -197,6 +203,7 @@ wrong_products (struct mm_backend *be, struct shape s, const struct expected *e)
   free (y.data);
   free (dx.data);
   free (dr.data);
+  free (other.data);
   return wrong;
 }
 

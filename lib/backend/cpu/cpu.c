@@ -211,6 +211,7 @@ const struct mm_backend_ops mm_cpu_ops = {
   .weight_create = mm_cpu_weight_create,
   .weight_free = mm_cpu_weight_free,
   .weight_set = mm_cpu_weight_set,
+  .weight_keep_columns = mm_cpu_weight_keep_columns,
   .linear = mm_cpu_linear,
   .linear_grad_input = mm_cpu_linear_grad_input,
   .linear_plus = mm_cpu_linear_plus,

@@ -68,6 +68,7 @@ mm_status mm_cpu_zero (struct mm_backend *be, void *device, size_t bytes);
 mm_status mm_cpu_weight_create (struct mm_backend *be, struct mm_weight *w);
 void mm_cpu_weight_free (struct mm_backend *be, struct mm_weight *w);
 mm_status mm_cpu_weight_set (struct mm_backend *be, struct mm_weight *w);
+mm_status mm_cpu_weight_keep_columns (struct mm_backend *be, struct mm_weight *w);
 mm_status mm_cpu_linear (struct mm_backend *be, struct mm_mat x, const struct mm_weight *w,
                          struct mm_mat residual, struct mm_mat y);
 mm_status mm_cpu_linear_grad_input (struct mm_backend *be, struct mm_mat dy, const struct mm_weight *w,

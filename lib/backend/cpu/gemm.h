@@ -107,7 +107,8 @@ mm_status mm_cpu_gemm (struct mm_backend *be, const struct mm_gemm *g, bool *bad
 struct mm_weight;
 struct mm_gemm_panels mm_cpu_weight_forward (const struct mm_backend *be, const struct mm_weight *w);
 
-/* Make the panels of B = W for N weights, in scratch that lasts until the next call.  MM_ENOMEM.  */
+/* The panels of B = W for N weights: those they keep, or others made in scratch that lasts until the next call.
+   MM_ENOMEM.  */
 mm_status mm_cpu_weights_backward (struct mm_backend *be, size_t n, const struct mm_weight *const w[],
                                    struct mm_gemm_panels b[]) MM_NODISCARD;
 
