@@ -29,8 +29,8 @@ struct mm_checkpoint
 
 /* Make the run folder OUT (and its parents) if need be and hold it: an open-file-description lock on OUT/LOCK,
    until release or the process's end.  What earlier processes left unfinished in OUT is removed.  MM_EBUSY,
-   naming the process, when another run holds it; MM_EIO.  Release, which accepts NULL, removes an OUT that
-   take made and in which nothing was put.
+   naming the process, when another run holds it; MM_EUSAGE when OUT is a model, an adapter or a dataset; MM_EIO.
+   Release, which accepts NULL, removes an OUT that take made and in which nothing was put.
 
    Whoever removes OUT under a run takes its lock away; another run may have made a new OUT.  check sees that:
    MM_EIO where OUT/LOCK is gone, MM_EBUSY where it is another file than the one locked.  */

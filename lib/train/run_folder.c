@@ -20,6 +20,52 @@
 #include "manifest.h"
 #include "run_folder.h"
 
+/* ---- what a folder is ---- */
+
+enum { MODEL = 1, ADAPTER = 2, DATASET = 4 };
+
+/* The marks of what the folder PATH holds into *KINDS.  A model beside which an adapter lies is a model.  */
+static mm_status
+look (const char *path, unsigned *kinds)
+{
+  static const struct
+  {
+    const char *name;
+    unsigned kind;
+  } marks[] = { { "config.json", MODEL }, { "adapter_config.json", ADAPTER }, { "dataset.json", DATASET } };
+  mm_status st = MM_OK;
+
+  *kinds = 0;
+  for (size_t i = 0; st == MM_OK && !*kinds && i < sizeof marks / sizeof *marks; i++)
+    {
+      char *file = mm_path_join (path, marks[i].name);
+      bool there = false;
+
+      st = file ? mm_path_exists (file, &there) : mm_fail (MM_ENOMEM, "%s: no memory", path);
+      if (there)
+        *kinds = marks[i].kind;
+      free (file);
+    }
+  return st;
+}
+
+static const char *
+kind_name (unsigned kind)
+{
+  return kind == DATASET ? "a dataset folder" : kind == ADAPTER ? "a LoRA adapter" : "a model folder";
+}
+
+/* OUT is nothing else than a run folder: a model or a dataset does not get a run's files.  */
+static mm_status
+check_output (const char *out)
+{
+  unsigned kind;
+
+  if (look (out, &kind) < 0 || !kind)
+    return MM_OK;               /* of what cannot be looked into, who locks it tells */
+  return mm_fail (MM_EUSAGE, "%s: is %s, want a run folder or a new one", out, kind_name (kind));
+}
+
 /* ---- the lock ---- */
 
 struct mm_run_lock
@@ -179,6 +225,8 @@ mm_run_lock_take (const char *out, struct mm_run_lock **lock)
     *l = (struct mm_run_lock) { .fd = -1, .out = strdup (out) };
   if (st == MM_OK && (!path || !l->out))
     st = mm_fail (MM_ENOMEM, "%s: no memory", out);
+  if (st == MM_OK)
+    st = check_output (out);
   if (st == MM_OK)
     st = take (l, path);
   free (path);
@@ -346,34 +394,7 @@ mm_checkpoint_newest (const char *out, char **dir)
   return st;
 }
 
-/* ---- what a folder is ---- */
-
-enum { MODEL = 1, ADAPTER = 2 };
-
-/* The marks of what the folder PATH holds into *KINDS.  A model beside which an adapter lies is a model.  */
-static mm_status
-look (const char *path, unsigned *kinds)
-{
-  static const struct
-  {
-    const char *name;
-    unsigned kind;
-  } marks[] = { { "config.json", MODEL }, { "adapter_config.json", ADAPTER } };
-  mm_status st = MM_OK;
-
-  *kinds = 0;
-  for (size_t i = 0; st == MM_OK && !*kinds && i < sizeof marks / sizeof *marks; i++)
-    {
-      char *file = mm_path_join (path, marks[i].name);
-      bool there = false;
-
-      st = file ? mm_path_exists (file, &there) : mm_fail (MM_ENOMEM, "%s: no memory", path);
-      if (there)
-        *kinds = marks[i].kind;
-      free (file);
-    }
-  return st;
-}
+/* ---- models and adapters in them ---- */
 
 /* PATH can be looked into.  */
 static mm_status
@@ -394,6 +415,8 @@ fail_kind (const char *path, unsigned kinds, unsigned wanted)
 {
   if (!kinds)
     return mm_fail (MM_EFORMAT, "%s: its checkpoint holds neither config.json nor adapter_config.json", path);
+  if (kinds == DATASET)
+    return mm_fail (MM_EFORMAT, "%s: a dataset folder, want %s", path, kind_name (wanted & MODEL ? MODEL : ADAPTER));
   if (wanted == MODEL)
     return mm_fail (MM_EFORMAT, "%s: a LoRA adapter, want a model: minimind-lora-merge --base=MODEL --adapter=%s -o DIR"
                     " makes one first (minimind-generate alone does without: --model=MODEL --adapter=%s)", path, path,

@@ -194,6 +194,9 @@ table <<'END'
 64 ; tokenizer.json: exists     ; :                                ; learn t.jsonl -o tokenizer.json
 64 ; tokenizer_config.json: exists ; gone tokenizer.json           ; learn t.jsonl -o tokenizer.json
 64 ; d: exists                  ; :                                ; rows tok -o d
+64 ; d: is a dataset folder     ; :                                ; train --data=d -o d
+64 ; m: is a model folder       ; :                                ; start --model=m --data=d -o m
+65 ; d: a dataset folder, want a model ; :                         ; evaluate --model=d --data=d
 64 ; run: holds files           ; :                                ; rows --force tok -o run
 64 ; want the name              ; :                                ; rows tok -o .
 74 ; d: is a folder             ; :                                ; tokenize --force t.jsonl -o d

@@ -113,6 +113,10 @@ test_lock (void)
   mm_run_lock_release (lock);
   mm_run_lock_release (NULL);
   ok (mm_run_lock_take ("runs/deep/a/mine", &lock) == MM_EIO && says ("mine") && !lock, "a file is no run folder");
+  mkdir ("runs/deep/data", 0777);
+  scratch_put ("runs/deep/data/dataset.json", "{}", 2);
+  ok (mm_run_lock_take ("runs/deep/data", &lock) == MM_EUSAGE && says ("a dataset folder") && !lock
+      && scratch_count ("runs/deep/data") == 1, "a dataset is none, and nothing is put there");
   ok (mm_run_lock_take ("runs/deep/b", &lock) == MM_OK, "another one");
   scratch_put ("runs/deep/b/mine", "x", 1);
   mm_run_lock_release (lock);
